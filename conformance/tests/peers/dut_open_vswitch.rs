@@ -9,6 +9,8 @@ use conformance::{Lab, Peer, Running, binary, poll};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use super::authority::Authority;
+
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// A flow of another controller, which must stay.
@@ -333,4 +335,47 @@ fn an_interrupted_measurement_leaves_no_flow() {
     });
     assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", running.output());
     assert_eq!(switch.flows(protocol), before);
+}
+
+/// Open vSwitch has OpenSSL. Planimeter asks it for a certificate, and it asks Planimeter for one.
+#[test]
+fn it_is_measured_and_judged_under_mutual_tls() {
+    let protocol = "OpenFlow13";
+    let Some(switch) = OpenVSwitch::start(protocol) else { return };
+    let (trusted, foreign) = (Authority::new(), Authority::new());
+    let before = switch.flows(protocol);
+    let path = |file: std::path::PathBuf| file.to_string_lossy().into_owned();
+    let [key, certificate, authority] =
+        [trusted.key(), trusted.certificate(), trusted.authority()].map(path);
+    switch.vsctl(&["set-ssl", &key, &certificate, &authority]);
+    switch.vsctl(&["set", "Controller", "br0", "target=\"ssl:127.0.0.1:6653\""]);
+    let folder = TempDir::new().expect("a folder");
+    let run = |name: &str, own: &Authority, arguments: &[&str]| {
+        let place = path(folder.path().join(name));
+        let [key, certificate] = [own.key(), own.certificate()].map(path);
+        let tls = ["--tls-ca", &authority, "--tls-certificate", &certificate, "--tls-key", &key];
+        let mut running = switch.measure(&[arguments, &tls, &["-o", &place]].concat());
+        let mut status = None;
+        poll(TIMEOUT, || {
+            status = running.try_wait();
+            status.is_some()
+        });
+        (status.and_then(|status| status.code()), running.output())
+    };
+    let updates = ["--plan", "updates", "--quick", "--batch", "10", "--entries", "500"];
+    let (status, text) = run("updates", &trusted, &updates);
+    assert_eq!(status, Some(0), "{text}");
+    let result = result(&folder.path().join("updates"));
+    let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+    assert!(rows.iter().all(|row| row[3]["value"].as_f64().is_some_and(|rate| rate > 0.0)));
+    let (status, text) = run("conformance", &trusted, &["--conformance"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("Of 56 requirements, 56 are met"), "{text}");
+    assert_eq!(switch.flows(protocol), before);
+    // Open vSwitch does not trust the certificate that it is shown.
+    for (name, arguments) in [("stranger", &updates[..]), ("judge", &["--conformance"])] {
+        let (status, text) = run(name, &foreign, arguments);
+        assert_eq!(status, Some(3), "{text}");
+        assert!(text.contains("TLS could not be established"), "{text}");
+    }
 }

@@ -2,6 +2,7 @@
 //! projects. A test whose program `conformance/install.sh` did not install is skipped, and the
 //! program is named.
 
+mod authority;
 mod book;
 mod device_open_vswitch;
 mod discovery;

@@ -10,10 +10,9 @@ use conformance::{
     ADDRESS, Lab, OneTrial, Peer, ProbeRun, Running, Serving, SwitchProcess, java, repository,
 };
 use probe::outcome::{Completion, RunResult};
-use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
-};
 use tempfile::TempDir;
+
+use super::authority::Authority;
 
 #[test]
 fn open_vswitch_over_tls() {
@@ -80,12 +79,12 @@ fn grpc_java_over_tls() {
     let classes = TempDir::new().expect("a folder");
     let Some(mut command) = java("GrpcJava", classes.path()) else { return };
     let authority = Authority::new();
-    let serving = authority.serving();
-    let descriptors = authority.folder.path().join("descriptors");
+    let serving = serving(&authority);
+    let descriptors = classes.path().join("descriptors");
     fs::write(&descriptors, p4runtime::proto::DESCRIPTORS).expect("a file");
     command.args(["answer", &serving.switches[0].1, "1"]).arg(descriptors);
     command.arg(repository().join("programs/l2.p4info.txtpb"));
-    command.arg(authority.folder.path());
+    command.arg(authority.folder());
     assert_answered(command, serving);
 }
 
@@ -124,7 +123,7 @@ fn open_vswitch(
 fn grpc(peer: Peer, script: &str) {
     let Some(mut command) = peer.command() else { return };
     let authority = Authority::new();
-    let serving = authority.serving();
+    let serving = serving(&authority);
     let (device, address) = &serving.switches[0];
     command.arg(repository().join("conformance/scripts").join(script)).args([address, device]);
     command.args([authority.authority(), authority.certificate(), authority.key()]);
@@ -138,68 +137,20 @@ fn assert_answered(command: Command, serving: Serving) {
     assert_eq!((counts.sent, counts.answered, counts.lost), (20, 20, 0), "{counts:?}");
 }
 
+/// Starts a switch that presents the certificate of an authority and requires one of it.
+fn serving(authority: &Authority) -> Serving {
+    Serving::start_with(
+        1,
+        1,
+        20,
+        &[
+            ("tls.ca", &text(&authority.authority())),
+            ("tls.certificate", &text(&authority.certificate())),
+            ("tls.key", &text(&authority.key())),
+        ],
+    )
+}
+
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
-}
-
-/// An authority and one certificate that it issued for 127.0.0.1, as files.
-struct Authority {
-    folder: TempDir,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let mut authority = CertificateParams::default();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        authority.key_usages =
-            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        // A certificate with its issuer's name would pass for self-signed.
-        authority.distinguished_name.push(DnType::CommonName, "conformance authority");
-        let key = KeyPair::generate().expect("a key");
-        let issuer = CertifiedIssuer::self_signed(authority, key).expect("an authority");
-        let key = KeyPair::generate().expect("a key");
-        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("a name");
-        params.distinguished_name.push(DnType::CommonName, "conformance");
-        let certificate = params.signed_by(&key, &issuer).expect("a certificate");
-        let write = |name: &str, text: String| {
-            fs::write(folder.path().join(name), text).expect("a file");
-        };
-        write("authority.pem", issuer.pem());
-        write("certificate.pem", certificate.pem());
-        write("key.pem", key.serialize_pem());
-        Self { folder }
-    }
-
-    /// Starts a switch that presents this certificate and requires one of the authority.
-    fn serving(&self) -> Serving {
-        Serving::start_with(
-            1,
-            1,
-            20,
-            &[
-                ("tls.ca", &text(&self.authority())),
-                ("tls.certificate", &text(&self.certificate())),
-                ("tls.key", &text(&self.key())),
-            ],
-        )
-    }
-
-    fn authority(&self) -> PathBuf {
-        self.folder.path().join("authority.pem")
-    }
-
-    fn certificate(&self) -> PathBuf {
-        self.folder.path().join("certificate.pem")
-    }
-
-    fn key(&self) -> PathBuf {
-        self.folder.path().join("key.pem")
-    }
-}
-
-impl PartialEq for Authority {
-    fn eq(&self, other: &Self) -> bool {
-        self.folder.path() == other.folder.path()
-    }
 }

@@ -12,7 +12,7 @@
 //!   rates are equal.
 //! * A convolution is computed on one interval of time. Both functions on it are cut into convex
 //!   runs, and two convex runs are convolved by sorting their segments by slope. Concave and convex
-//!   curves therefore take one or two pairs of runs; only irregular curves take many.
+//!   curves therefore take one or two pairs of runs. Only irregular curves take many.
 //! * Every result is immediately brought to its canonical form, so that horizons do not grow from
 //!   operation to operation.
 //!

@@ -1,13 +1,13 @@
 //! Curves: piecewise affine functions of time that end in an affine or a periodic tail.
 //!
-//! A curve is stored as its breakpoints. Each [`Piece`] gives the value at the breakpoint and the
-//! open segment that follows it (right limit and slope), so jumps on either side and infinite
-//! values need no special element. Behind the last breakpoint the curve either goes on along its
-//! last segment (ultimately affine) or repeats: from some breakpoint on,
-//! `f(t + length) = f(t) + increment` (ultimately pseudo-periodic; Bouillard and Thierry, "An
-//! algorithmic toolbox for network calculus", 2008).
+//! A curve is stored as its breakpoints. Each [`Piece`] consists of the value at the breakpoint and
+//! the open segment that follows it (right limit and slope), so jumps on either side and infinite
+//! values need no special element. After the last breakpoint, the curve either goes on along its
+//! last segment (ultimately affine) or repeats: from some breakpoint on, `f(t + length) = f(t) +
+//! increment` (ultimately pseudo-periodic; Bouillard and Thierry, "An algorithmic toolbox for
+//! network calculus", 2008).
 //!
-//! Every curve is kept in its one smallest form, hence `==` is equality of functions.
+//! Every curve is kept in its unique smallest form, so that `==` is equality of functions.
 
 mod builders;
 mod canonical;
@@ -26,9 +26,9 @@ pub use piece::Piece;
 use crate::rational::Rational;
 use piece::Tail;
 
-/// A function from time (`t >= 0`) to data, piecewise affine and ultimately pseudo-periodic.
+/// A function from time (`t >= 0`) to data that is piecewise affine and ultimately pseudo-periodic.
 ///
-/// The units of time and of data are up to the caller, who must use the same ones throughout.
+/// The caller chooses the units of time and of data, and must use the same units throughout.
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Curve {
@@ -83,7 +83,7 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// Returns the pieces that describe the curve: up to its affine tail, or to the end of the
+    /// Returns the pieces that describe the curve up to its affine tail, or up to the end of the
     /// first period.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces
@@ -152,7 +152,8 @@ impl Curve {
         if let Tail::Periodic { first, length, increment } = &self.tail {
             let start = &self.pieces[*first].start;
             if t > start {
-                // For a left limit the period is half-open on the left: its end belongs to it.
+                // For a left limit, the period is half-open on the left, so that it includes its
+                // end.
                 let periods = ((t - start) / length).ceil() - Rational::ONE;
                 at = t - &(&periods * length);
                 rise = &periods * increment;
@@ -163,8 +164,8 @@ impl Curve {
     }
 
     /// Returns the stored piece that describes the curve at time `t`. If `t` is beyond the first
-    /// period, the piece is that of the first period; the total length and the total rise of the
-    /// whole periods between both are returned with it.
+    /// period, the piece is that of the first period, and the total length and the total rise of
+    /// the whole periods in between are returned with it.
     fn locate(&self, t: &Rational) -> (&Piece, Rational, Rational) {
         let (mut back, mut rise) = (Rational::ZERO, Rational::ZERO);
         if let Tail::Periodic { first, length, increment } = &self.tail {

@@ -8,8 +8,8 @@ const FULL_LENGTH: usize = 160;
 /// full.
 const EXCERPT_LENGTH: usize = 60;
 
-/// Returns the text in full if it is short, else its beginning and its length. Messages that quote
-/// a number or a name of a file thus stay readable.
+/// Returns the text in full if it is short. Otherwise returns its beginning and its length, so that
+/// messages that quote a number or a name of a file stay readable.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
     // A character has at least one byte, so the characters of short texts need not be counted.
     if text.len() <= FULL_LENGTH || text.chars().nth(FULL_LENGTH).is_none() {

@@ -1,9 +1,9 @@
 //! Cooperative cancellation of long computations.
 //!
-//! An [`Interrupt`] is passed to work that may take long; the work ends with an error soon after
-//! the interrupt is set or its deadline has passed. Operations on curves take no such argument:
-//! they check the interrupt of their thread, which [`Interrupt::watched_by`] sets, and so do the
-//! analyses between operations.
+//! An [`Interrupt`] is passed to work that may take long. The work ends with an error soon after
+//! the interrupt is set or its deadline has passed. Operations on curves take no such argument.
+//! They check the interrupt of their thread, which [`Interrupt::watched_by`] sets. The analyses
+//! also check it between operations.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ thread_local! {
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     kind: Kind,
-    /// The deadline; the interrupt counts as set after it.
+    /// The deadline. The interrupt counts as set after it.
     end: Option<Instant>,
 }
 
@@ -66,8 +66,8 @@ impl Interrupt {
         OF_THREAD.with(|of_thread| of_thread.borrow().clone())
     }
 
-    /// Returns how often the interrupt was checked. Only an interrupt of
-    /// [`Interrupt::after_checks`] counts checks; others return `None`.
+    /// Returns how often the interrupt was checked. Returns `None` unless the interrupt was made by
+    /// [`Interrupt::after_checks`], because others count no checks.
     #[must_use]
     pub fn checks(&self) -> Option<usize> {
         match &self.kind {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
     use crate::{Curve, Rational};
 
-    /// Returns a curve of many pieces; two different seeds yield curves without a common structure.
+    /// Returns a curve of many pieces. Two different seeds yield curves without a common structure.
     fn long(seed: i64) -> Curve {
         let stairs = |period| Curve::staircase(1, Rational::ratio(period, 10)).expect("a curve");
         stairs(7 + seed).sum(&stairs(11 + seed)).expect("a sum")

@@ -78,16 +78,32 @@
 //!
 //! # Operations
 //!
-//! | | |
-//! | --- | --- |
-//! | pointwise | [`minimum`](Curve::minimum), [`maximum`](Curve::maximum), [`sum`](Curve::sum), [`difference`](Curve::difference), [`negated`](Curve::negated), [`scaled`](Curve::scaled), [`raised`](Curve::raised), [`floor`](Curve::floor), [`ceil`](Curve::ceil) |
-//! | along time | [`delayed`](Curve::delayed), [`advanced`](Curve::advanced), [`stretched`](Curve::stretched), [`composition`](Curve::composition) |
-//! | min-plus | [`convolution`](Curve::convolution), [`deconvolution`](Curve::deconvolution), [`sub_additive_closure`](Curve::sub_additive_closure) |
-//! | max-plus | [`max_plus_convolution`](Curve::max_plus_convolution), [`max_plus_deconvolution`](Curve::max_plus_deconvolution), [`super_additive_closure`](Curve::super_additive_closure) |
-//! | closures | [`non_negative`](Curve::non_negative), [`upper_non_decreasing`](Curve::upper_non_decreasing), [`lower_non_decreasing`](Curve::lower_non_decreasing), [`upper_non_increasing`](Curve::upper_non_increasing), [`lower_non_increasing`](Curve::lower_non_increasing), [`left_continuous`](Curve::left_continuous), [`right_continuous`](Curve::right_continuous) |
-//! | inverses | [`lower_pseudo_inverse`](Curve::lower_pseudo_inverse), [`upper_pseudo_inverse`](Curve::upper_pseudo_inverse) |
-//! | bounds | [`horizontal_deviation`](Curve::horizontal_deviation) (delay), [`vertical_deviation`](Curve::vertical_deviation) (backlog), [`z_deviation`](Curve::z_deviation), [`backlogged_period`](Curve::backlogged_period) |
-//! | questions | [`value_at`](Curve::value_at), [`left_limit_at`](Curve::left_limit_at), [`right_limit_at`](Curve::right_limit_at), [`is_at_most`](Curve::is_at_most), [`is_concave`](Curve::is_concave), [`is_convex`](Curve::is_convex), [`is_sub_additive`](Curve::is_sub_additive), [`is_non_decreasing`](Curve::is_non_decreasing), [`ultimate_rate`](Curve::ultimate_rate), [`period`](Curve::period) |
+//! * Pointwise: [`minimum`](Curve::minimum), [`maximum`](Curve::maximum), [`sum`](Curve::sum),
+//!   [`difference`](Curve::difference), [`negated`](Curve::negated), [`scaled`](Curve::scaled),
+//!   [`raised`](Curve::raised), [`floor`](Curve::floor), [`ceil`](Curve::ceil).
+//! * Along time: [`delayed`](Curve::delayed), [`advanced`](Curve::advanced),
+//!   [`stretched`](Curve::stretched), [`composition`](Curve::composition).
+//! * Min-plus: [`convolution`](Curve::convolution), [`deconvolution`](Curve::deconvolution),
+//!   [`sub_additive_closure`](Curve::sub_additive_closure).
+//! * Max-plus: [`max_plus_convolution`](Curve::max_plus_convolution),
+//!   [`max_plus_deconvolution`](Curve::max_plus_deconvolution),
+//!   [`super_additive_closure`](Curve::super_additive_closure).
+//! * Closures: [`non_negative`](Curve::non_negative),
+//!   [`upper_non_decreasing`](Curve::upper_non_decreasing),
+//!   [`lower_non_decreasing`](Curve::lower_non_decreasing),
+//!   [`upper_non_increasing`](Curve::upper_non_increasing),
+//!   [`lower_non_increasing`](Curve::lower_non_increasing),
+//!   [`left_continuous`](Curve::left_continuous), [`right_continuous`](Curve::right_continuous).
+//! * Inverses: [`lower_pseudo_inverse`](Curve::lower_pseudo_inverse),
+//!   [`upper_pseudo_inverse`](Curve::upper_pseudo_inverse).
+//! * Bounds: [`horizontal_deviation`](Curve::horizontal_deviation) (delay),
+//!   [`vertical_deviation`](Curve::vertical_deviation) (backlog),
+//!   [`z_deviation`](Curve::z_deviation), [`backlogged_period`](Curve::backlogged_period).
+//! * Questions: [`value_at`](Curve::value_at), [`left_limit_at`](Curve::left_limit_at),
+//!   [`right_limit_at`](Curve::right_limit_at), [`is_at_most`](Curve::is_at_most),
+//!   [`is_concave`](Curve::is_concave), [`is_convex`](Curve::is_convex),
+//!   [`is_sub_additive`](Curve::is_sub_additive), [`is_non_decreasing`](Curve::is_non_decreasing),
+//!   [`ultimate_rate`](Curve::ultimate_rate), [`period`](Curve::period).
 //!
 //! The residual service of a flow with the lowest priority is then a single expression:
 //!
@@ -105,7 +121,7 @@
 //! calculus", 2008) with refinements of Zippo and Stea (the authors of Nancy), written from the
 //! papers. Concave and convex curves, latencies and sub-additive curves take faster paths
 //! automatically. The general operations compute one finite interval that provably contains a whole
-//! period of the result; see [`algebra`].
+//! period of the result (see [`algebra`]).
 //!
 //! # Limits
 //!

@@ -64,7 +64,7 @@ use std::fmt;
 pub struct MppgError {
     /// The line of the error in the program, from 1.
     pub line: usize,
-    /// The column of the error in its line, in characters from 1.
+    /// The column of the error in its line. It counts characters from 1.
     pub column: usize,
     /// The description of the error.
     pub message: String,
@@ -99,11 +99,11 @@ pub enum Output {
         /// The assertion as it was written.
         text: String,
     },
-    /// The functions that a `plot` statement asks to draw; this module does not draw them.
+    /// The functions that a `plot` statement is to draw. This module does not draw them.
     Plot {
         /// Whether the statement was `plotTikz`, which asks for TikZ code.
         tikz: bool,
-        /// The functions to be drawn, with their names.
+        /// The functions that are to be drawn, with their names.
         functions: Vec<(String, Curve)>,
         /// The options of the plot, such as `xlim`, with their values as they were written. A value
         /// that joins several strings is one string.

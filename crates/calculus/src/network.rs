@@ -35,7 +35,7 @@
 //!
 //! How it works: [`Analyser`] needs arrival curves of cross traffic, which depend on the residual
 //! service of earlier servers, which depends on further arrival curves. All analyses share this
-//! recursion (`arrival`); its results are cached (`cache`), and flows are analysed on all cores.
+//! recursion (`arrival`). Its results are cached (`cache`), and flows are analysed on all cores.
 //! Operations on curves use closed forms for the usual shapes (`simple`, `affine`) and the algebra
 //! of this crate for all others (`operations`).
 

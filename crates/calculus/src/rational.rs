@@ -59,7 +59,7 @@ impl Rational {
         Some(Self::from_wide(i128::from(numerator) * sign, i128::from(denominator).unsigned_abs()))
     }
 
-    /// Returns the quotient `numerator / denominator`. It is meant for constants; use
+    /// Returns the quotient `numerator / denominator`. It is meant for constants. Use
     /// [`Rational::new`] for input.
     ///
     /// # Panics
@@ -113,8 +113,8 @@ impl Rational {
         }
     }
 
-    /// Returns the total number of bits of the numerator and the denominator; 128 for any value in
-    /// machine words.
+    /// Returns the total number of bits of the numerator and the denominator. It is 128 for any
+    /// value in machine words.
     pub(crate) fn bits(&self) -> u64 {
         match &self.0 {
             Repr::Words { .. } => 128,
@@ -130,7 +130,7 @@ impl Rational {
             return Self::from_reduced(numerator, denominator);
         }
         let magnitude = numerator.unsigned_abs() / divisor;
-        // A magnitude of 2^127 cannot occur here: the divisor is at least 2.
+        // A magnitude of 2^127 cannot occur here, because the divisor is at least 2.
         let magnitude = i128::try_from(magnitude).unwrap_or(i128::MAX);
         let reduced = if numerator < 0 { -magnitude } else { magnitude };
         Self::from_reduced(reduced, denominator / divisor)

@@ -1,17 +1,17 @@
-//! The decisions of the controllers about packets, without sockets and without a protocol.
+//! The decisions of controllers about packets, independently of sockets and protocols.
 //!
-//! Both forwarding applications learn per switch behind which port an Ethernet address is, from the
-//! source addresses of packet-ins. A packet to a known address goes to its port, and a rule makes
-//! the switch forward the following packets by itself; any other packet goes to all ports. The
-//! applications differ in which packets get a rule. The learning switch installs one for every
-//! frame. Reactive forwarding installs rules for IPv4 alone, as the application `fwd` of ONOS does,
-//! and leaves ARP to the controller.
+//! For each switch, both forwarding applications learn from the source addresses of packet-ins
+//! behind which port an Ethernet address is. A packet to a known address is sent to its port, and a
+//! rule makes the switch forward the following packets itself. Any other packet is sent to all
+//! ports. The applications differ in which packets get a rule. The learning switch installs a rule
+//! for every frame. Reactive forwarding installs rules only for IPv4, as the application `fwd` of
+//! ONOS does, and leaves ARP to the controller.
 //!
-//! Over OpenFlow both install the rule with every such packet-in, since the switch may have let the
-//! last one expire. Over P4Runtime the controller knows which rules exist; the learning switch
-//! leaves them unchanged, reactive forwarding writes them again.
+//! Over OpenFlow, both applications install the rule with every such packet-in, since the previous
+//! rule may have expired at the switch. Over P4Runtime, the controller knows which rules exist. The
+//! learning switch leaves existing rules unchanged, whereas reactive forwarding writes them again.
 //!
-//! Switches are independent of each other: there is no topology and no spanning tree, so broadcasts
+//! Switches are independent of each other. There is no topology and no spanning tree, so broadcasts
 //! circulate in a loop of links between switches, as with any learning switch.
 
 mod addresses;
@@ -26,22 +26,23 @@ use addresses::AddressTable;
 /// The behaviour of a controller when it receives packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Application {
-    /// The controller learns addresses. Every frame to a known address gets a rule.
+    /// The controller learns addresses, and installs a rule for every frame to a known address.
     #[default]
     LearningSwitch,
-    /// The controller learns addresses. Every IPv4 packet to a known address gets a rule.
+    /// The controller learns addresses, and installs a rule for every IPv4 packet to a known
+    /// address.
     ReactiveForwarding,
-    /// The controller keeps a topology of all switches and installs rules along shortest paths; see
-    /// [`paths`].
+    /// The controller keeps a topology of all switches, and installs rules along shortest paths
+    /// (see [`paths`]).
     Paths,
     /// The controller returns every packet to its ingress port as fast as possible, and installs no
-    /// rules. It serves to calibrate benchmarks.
+    /// rules. It is used to calibrate benchmarks.
     NullResponder,
 }
 
 impl Application {
-    /// Returns the state that the application keeps of one switch at first, or `None` if it keeps
-    /// no state for each switch.
+    /// Returns the initial state that the application keeps for one switch, or `None` if it keeps
+    /// no state for single switches.
     pub fn forwarding(self) -> Option<Forwarding> {
         match self {
             Self::LearningSwitch => Some(Forwarding::new(RulePolicy::EveryFrame)),
@@ -71,7 +72,7 @@ pub struct Port(pub u32);
 pub enum RulePolicy {
     /// Every frame gets a rule.
     EveryFrame,
-    /// IPv4 packets without a VLAN tag get a rule; the controller forwards other packets one by
+    /// IPv4 packets without a VLAN tag get a rule. The controller forwards other packets one by
     /// one.
     Ipv4,
 }
@@ -81,18 +82,18 @@ pub enum RulePolicy {
 pub enum Decision {
     /// The packet is not forwarded.
     Drop,
-    /// The packet goes out of all ports except its ingress port.
+    /// The packet is sent out of all ports except its ingress port.
     Flood,
-    /// The packet goes out of one port, after a rule is installed if there is one.
+    /// The packet is sent out of one port, after the rule, if there is one, is installed.
     ///
     /// The port may be the ingress port, if source and destination are both behind it. A switch
-    /// sends no packet back to its ingress port, so it drops the packet, and with the rule also the
-    /// following ones: they have reached their destination already.
+    /// sends no packet back to its ingress port. It therefore drops the packet and, with the rule,
+    /// also the following ones, which have already reached their destination.
     Forward {
         /// The port of the destination.
         port: Port,
-        /// The rule by which the switch forwards the following packets itself, or `None` to install
-        /// none.
+        /// The rule by which the switch forwards the following packets itself, or `None` if no rule
+        /// is installed.
         rule: Option<Rule>,
     },
 }
@@ -118,9 +119,9 @@ pub struct Flow {
     pub destination: MacAddress,
 }
 
-/// The EtherType of IPv4, RFC 894.
+/// The EtherType of IPv4 (RFC 894).
 const IPV4: u16 = 0x0800;
-/// The EtherTypes of VLAN tags, IEEE 802.1Q: customer and service.
+/// The EtherTypes of customer and service VLAN tags (IEEE 802.1Q).
 const VLAN_TAGS: [u16; 2] = [0x8100, 0x88a8];
 /// The EtherTypes of link discovery: LLDP (IEEE 802.1AB), and BDDP, the variant that controllers
 /// send to broadcast addresses.
@@ -129,7 +130,8 @@ const DISCOVERY: [u16; 2] = [0x88cc, 0x8942];
 const ETHER_TYPE: usize = 12;
 /// The maximum number of VLAN tags that are skipped to find the EtherType of the payload.
 const MAX_TAGS: usize = 2;
-/// The addresses 01:80:c2:00:00:0x, to which bridges do not forward (IEEE 802.1Q, table 8-1).
+/// The group addresses 01:80:c2:00:00:0x, to which bridges do not forward frames (IEEE 802.1Q,
+/// table 8-1).
 const RESERVED_GROUP: u64 = 0x0180_c200_0000;
 
 /// The addresses that were learned at one switch, with their ports.
@@ -140,12 +142,13 @@ pub struct Forwarding {
 }
 
 impl Forwarding {
-    /// Creates the state of a switch about which nothing is known yet.
+    /// Creates the state of a switch at which no address was learned yet.
     pub fn new(policy: RulePolicy) -> Self {
         Self { policy, addresses: AddressTable::default() }
     }
 
-    /// Decides about the packet that begins with `frame` and entered by `ingress`.
+    /// Decides how to forward the packet that begins with `frame` and entered by the port
+    /// `ingress`.
     pub fn packet_in(&mut self, ingress: Port, frame: &[u8]) -> Decision {
         let Some((addresses, _)) = frame.split_first_chunk::<ETHER_TYPE>() else {
             return Decision::Drop;

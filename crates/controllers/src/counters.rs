@@ -1,7 +1,7 @@
 //! The counters of a running controller.
 //!
-//! The threads of a controller add the sums of a whole chunk of messages, so that counting costs a
-//! few atomic additions per system call and nothing per message.
+//! The threads of a controller add the sums over a whole chunk of messages. Counting therefore
+//! costs a few atomic additions per system call and nothing per message.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,14 +34,14 @@ pub struct Counts {
     pub rules: u64,
     /// The number of messages and updates that switches refused.
     pub refused: u64,
-    /// The number of sessions, and of attempts at them, that ended by a fault. A switch that
-    /// disconnects, or that a controller cannot reach, is not a fault.
+    /// The number of sessions, and of attempts to open one, that ended because of a fault. A switch
+    /// that disconnects, or that a controller cannot reach, is not a fault.
     pub failures: u64,
 }
 
 impl Counters {
-    /// Returns the current values. They are read one after the other, while threads may be adding
-    /// to them.
+    /// Returns the current values. They are read one after the other, while threads may be changing
+    /// them.
     pub fn counts(&self) -> Counts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counts {
@@ -82,7 +82,7 @@ impl Counters {
     }
 }
 
-/// The numbers that one thread will add to the counters of a controller.
+/// The counts that one thread will add to the counters of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) packet_ins: u64,

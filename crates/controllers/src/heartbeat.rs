@@ -2,7 +2,7 @@
 //!
 //! The active controller accepts connections and sends a byte on each, once per interval. A standby
 //! controller connects, and takes over when the connection ends or is silent for three intervals.
-//! It does not take over before it has once received a byte.
+//! It never takes over before it has received the first byte.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,8 +14,8 @@ use std::time::Duration;
 /// one is gone.
 pub const TIMEOUT: u32 = 3;
 
-/// The longest pause before a standby controller connects again to an active one that has closed
-/// the connection before its first byte.
+/// The longest pause before a standby controller connects again to an active controller that has
+/// closed the connection before its first byte.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Sends heartbeats to standby controllers for as long as the process lives. Returns the address on
@@ -47,8 +47,8 @@ pub fn beat(address: SocketAddr, interval: Duration) -> io::Result<(SocketAddr, 
     Ok((address, thread))
 }
 
-/// Waits until the active controller, from which at least one byte must have arrived, is gone, or
-/// until `stop` is true.
+/// Waits until the active controller is gone, from which at least one byte must have arrived
+/// before, or until `stop` is true.
 pub fn watch(address: SocketAddr, interval: Duration, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let Ok(mut socket) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else {

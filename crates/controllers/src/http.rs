@@ -1,5 +1,5 @@
-//! A small HTTP server for controllers: a request is received with its whole body, and its answer
-//! is computed without waiting.
+//! A small HTTP server for controllers. It receives a request with its whole body, and computes the
+//! answer without waiting.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -41,7 +41,7 @@ pub(crate) enum Answer {
     Text(StatusCode, String),
 }
 
-/// A server that clients connect to.
+/// An HTTP server with a bound listener.
 #[derive(Debug)]
 pub(crate) struct Server {
     listener: TcpListener,
@@ -51,8 +51,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Binds the listener, so that clients can connect. They are answered once [`Server::accept`]
-    /// runs.
+    /// Binds the listener, so that clients can connect. Their requests are answered once
+    /// [`Server::accept`] runs.
     pub(crate) fn bind(address: SocketAddr, longest: usize) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
@@ -77,11 +77,11 @@ impl Server {
         let longest = self.longest;
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // File descriptors ran out; other connections will be closed.
+                // No file descriptor was free. Some will be free when other connections are closed.
                 tokio::time::sleep(PAUSE).await;
                 continue;
             };
-            // Request and response are a small segment each, and the next request waits for the
+            // The request and the response are small segments, and the next request waits for the
             // response.
             let _ = stream.set_nodelay(true);
             let answer = Arc::clone(&answer);
@@ -98,15 +98,15 @@ impl Server {
             http.timer(TokioTimer::new()).header_read_timeout(TIMEOUT);
             let connection = http.serve_connection(TokioIo::new(stream), answer);
             tokio::spawn(async move {
-                // A client that disconnects early does not matter.
+                // If a client disconnects early, its error is ignored.
                 let _ = connection.await;
             });
         }
     }
 }
 
-/// Reads the body of a request. Returns the refusal of a body that has more than `longest` bytes or
-/// takes longer than `patience`.
+/// Reads the body of a request. If the body has more than `longest` bytes or takes longer than
+/// `patience`, returns the answer that refuses it.
 async fn read<B>(
     request: Request<B>,
     longest: usize,

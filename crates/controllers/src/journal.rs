@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// A log of a controller, with a line for every switch that connects, disconnects or misbehaves. By
-/// default it writes nothing. The controller calls the write function from its threads.
+/// default, no lines are written. The controller calls the write function from its threads.
 #[derive(Clone, Default)]
 pub struct Journal(Option<Arc<Write>>);
 

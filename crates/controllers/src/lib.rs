@@ -1,12 +1,12 @@
 //! Small reference controllers over OpenFlow and P4Runtime.
 //!
-//! There are four applications and two protocols. The decision of an application about a packet is
-//! in [`application`], without sockets and without a protocol; [`openflow`] and [`p4runtime`] pass
-//! packets to it and carry out its decisions. Authors of controllers may begin with
+//! There are four applications and two protocols. The module [`application`] decides about packets,
+//! independently of sockets and protocols. The modules [`openflow`] and [`p4runtime`] pass packets
+//! to it and carry out its decisions. Authors of controllers may begin with
 //! [`application::Forwarding::packet_in`] and continue with the adapter of their protocol.
 //!
-//! The null responder decides nothing. It answers as fast as possible, so that a benchmark can
-//! measure its own ceiling.
+//! The null responder makes no decisions. It answers as fast as possible, so that a benchmark can
+//! measure its own maximum rate.
 
 pub mod application;
 mod counters;

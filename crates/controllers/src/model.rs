@@ -1,9 +1,9 @@
 //! A model of a controller: the stages that a packet-in passes, each with the time that it takes.
 //!
 //! [`Model`] is a file with the stages of a controller over both protocols, and [`ServiceQueue`]
-//! computes when each packet-in is answered. The queue knows no clock and no sockets: callers pass
-//! the time. A controller can therefore wait for the moments that the queue returns, and
-//! [`forecast`] can predict the results of a measurement in no time.
+//! computes when each packet-in is answered. The queue uses neither a clock nor sockets, because
+//! callers pass the time. A controller can therefore wait for the times that the queue returns, and
+//! [`forecast`] can predict the results of a measurement without waiting.
 //!
 //! ```
 //! use controllers::model::{Model, PAPER, Variant};
@@ -29,17 +29,17 @@ use crate::p4runtime::AnswerAfter;
 pub use queue::ServiceQueue;
 pub(crate) use queue::{Overload, Row, StageTimes};
 
-/// The model of the controller that the P4RCProbe paper measured, as text.
+/// The text of the model file for the controller that the P4RCProbe paper measured.
 pub const PAPER: &str = include_str!("../../../examples/paths/paper.toml");
 
 /// The version of a modelled controller: before or after the change of the P4RCProbe paper, section
 /// V.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The controller reads the description of the pipeline for every packet-in.
+    /// The controller reads the description of the pipeline again for every packet-in.
     #[default]
     Original,
-    /// The controller reads the description once.
+    /// The controller reads the description of the pipeline only once.
     Enhanced,
 }
 
@@ -49,9 +49,9 @@ pub enum Variant {
 pub struct Model {
     /// A short description of the modelled controller.
     pub title: String,
-    /// The controller over OpenFlow.
+    /// The stages of the controller over OpenFlow.
     pub openflow: Stages,
-    /// The controller over P4Runtime.
+    /// The stages of the controller over P4Runtime.
     pub p4runtime: Stages,
 }
 
@@ -61,24 +61,26 @@ pub struct Model {
 pub struct Stages {
     /// The time between the last stage and the answer, in microseconds.
     pub delay_us: f64,
-    /// The largest number of unanswered packet-ins; further ones are lost. `None` for no limit.
+    /// The largest number of unanswered packet-ins, beyond which packet-ins are lost, or `None` for
+    /// no limit.
     pub most_waiting: Option<usize>,
-    /// The loss at high rates; `None` if there is none.
+    /// The loss of packet-ins at high rates, or `None` if there is no loss.
     pub loss: Option<Loss>,
     /// The stages in the order in which a packet-in passes them.
     #[serde(rename = "stage")]
     pub stages: Vec<Stage>,
 }
 
-/// The loss of a part of the packet-ins that exceed a rate.
+/// The loss of some of the packet-ins that exceed a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loss {
-    /// The rate of packet-ins per second up to which nothing is lost.
+    /// The number of packet-ins per second up to which no packet-in is lost.
     pub above_per_second: f64,
-    /// The share of the packet-ins in excess of the rate that is lost, 0 to 1.
+    /// The share, from 0 to 1, of the packet-ins in excess of the rate that are lost.
     pub share: f64,
-    /// The number of packet-ins in excess of the rate that are accepted before any is lost.
+    /// The number of packet-ins in excess of the rate that are accepted before any packet-in is
+    /// lost.
     pub burst: f64,
 }
 
@@ -86,11 +88,11 @@ pub struct Loss {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Stage {
-    /// The block of the controller to which the stage belongs. A controller that answers after an
-    /// earlier block does not have the stage.
+    /// The block of the controller to which the stage belongs. If a controller answers after an
+    /// earlier block, packet-ins do not pass this stage.
     #[serde(with = "block")]
     pub answers_after: AnswerAfter,
-    /// The time that the stage takes for a packet-in with one switch.
+    /// The time that the stage takes for a packet-in if one switch is connected.
     pub cost_us: Cost,
     /// The factors for larger numbers of switches, in increasing order of [`Factor::from`].
     #[serde(default)]
@@ -101,9 +103,9 @@ pub struct Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// The time in [`Variant::Original`].
+    /// The time in microseconds in [`Variant::Original`].
     pub original: f64,
-    /// The time in [`Variant::Enhanced`].
+    /// The time in microseconds in [`Variant::Enhanced`].
     pub enhanced: f64,
 }
 
@@ -115,7 +117,7 @@ pub struct Factor {
     pub from: usize,
     /// The factor, which multiplies [`Stage::cost_us`].
     pub factor: f64,
-    /// The further factor in overload; `None` if there is none.
+    /// The additional factor in overload, or `None` if there is none.
     pub overload: Option<OverloadFactor>,
 }
 
@@ -129,7 +131,7 @@ pub struct OverloadFactor {
     pub factor: f64,
 }
 
-/// The conversion of a block's name in a file.
+/// The conversion between a block and its name in a model file.
 mod block {
     use serde::{Deserialize, Deserializer, de::Error};
 
@@ -140,7 +142,7 @@ mod block {
     }
 }
 
-/// The reason why a file is no model of a controller.
+/// The reason why a file is not a valid model of a controller.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -150,19 +152,19 @@ pub enum ModelError {
     /// A protocol has no stage.
     #[error("`{0}` has no stage; name at least one with [[{0}.stage]]")]
     NoStage(&'static str),
-    /// A number is negative, infinite or out of its range.
+    /// A number is negative, infinite or out of its valid range.
     #[error("`{protocol}`: {name} is {value}, but must be {wanted}")]
     Number {
         /// The protocol whose stages contain the number.
         protocol: &'static str,
         /// The key of the number.
         name: &'static str,
-        /// The number.
+        /// The value of the number.
         value: f64,
         /// The range of the number, in words.
         wanted: &'static str,
     },
-    /// The rows of `switches` are not in increasing order.
+    /// The rows of `switches` are not in increasing order of the number of switches.
     #[error("`{0}`: the rows of `switches` are not in increasing order of `from`")]
     Order(&'static str),
 }

@@ -1,6 +1,6 @@
 //! The northbound interface of path provisioning: the parts of Ryu's REST interfaces
 //! (`rest_topology` and `ofctl_rest`) with which benchmarks query the topology and install rules.
-//! It is available over both protocols.
+//! It is available for controllers over both protocols.
 //!
 //! * `GET /v1.0/topology/switches` and `GET /v1.0/topology/links`, where each direction is a link;
 //! * `GET /stats/flow/ID`: the rules of a switch;
@@ -19,7 +19,7 @@ use crate::application::paths::{self, SwitchId};
 use crate::application::{Flow, Port, Rule};
 use crate::http::{Answer, HttpRequest, Server};
 
-/// The largest body of a request in bytes; a rule takes a few hundred.
+/// The size in bytes of the largest accepted request body. A rule takes a few hundred bytes.
 const LONGEST: usize = 64 * 1024;
 /// The interval at which the HTTP server checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -29,7 +29,7 @@ pub(crate) trait Paths: Send + Sync {
     /// Calls `look` with the current network.
     fn look(&self, look: &mut dyn FnMut(&paths::Network));
 
-    /// Makes a switch forward packets of a flow. Returns whether the switch is connected.
+    /// Installs a rule on a switch. Returns whether the switch is connected.
     fn install(&self, switch: SwitchId, rule: Rule) -> bool;
 }
 
@@ -38,7 +38,7 @@ pub(crate) trait Paths: Send + Sync {
 pub(crate) struct Northbound(Server);
 
 impl Northbound {
-    /// Binds the listener, so that clients can connect. They are answered once
+    /// Binds the listener, so that clients can connect. Their requests are answered once
     /// [`Northbound::serve`] runs.
     pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
         Server::bind(address, LONGEST).map(Self)
@@ -66,7 +66,7 @@ impl Northbound {
     }
 }
 
-/// The HTTP status and the reason with which a request is refused.
+/// The HTTP status and the reason of a refused request.
 type Refusal = (StatusCode, String);
 
 fn respond(answer: Result<Value, Refusal>) -> Answer {
@@ -130,7 +130,7 @@ fn links(network: &paths::Network) -> Value {
     network.link_ends().map(|(from, to)| json!({ "src": end(from), "dst": end(to) })).collect()
 }
 
-/// Returns the rules of a switch as JSON; `None` if the switch is not connected.
+/// Returns the rules of a switch as JSON, or `None` if the switch is not connected.
 fn rules(network: &paths::Network, switch: SwitchId) -> Option<Value> {
     let rule = |rule: Rule| {
         json!({

@@ -1,7 +1,8 @@
-//! A stand-in for ONOS 2.5: a P4Runtime controller that learns of its switches over ONOS's REST
-//! interface, from the requests of the probe's setting `controller.onos-rest`.
+//! A substitute for ONOS 2.5 in tests and measurements: a P4Runtime controller that learns of its
+//! switches through ONOS's REST interface, from the requests that the probe makes with its setting
+//! `controller.onos-rest`.
 //!
-//! It reproduces the observed behaviour of ONOS 2.5.6, where that matters to measurements:
+//! It reproduces those parts of the observed behaviour of ONOS 2.5.6 that affect measurements:
 //!
 //! * It accepts any netcfg. It creates a device if it has the driver and the pipeconf, and ignores
 //!   any other netcfg silently.
@@ -35,13 +36,13 @@ use crate::p4runtime::{Fleet, Options, ServiceTime};
 use crate::pipeline::PipelineError;
 use store::Store;
 
-/// The largest body of a request in bytes; a netcfg takes some hundred bytes for each port of each
-/// switch.
+/// The size in bytes of the largest accepted request body. A netcfg takes some hundred bytes for
+/// each port of each switch.
 const LONGEST: usize = 64 << 20;
 /// The interval at which the stand-in checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The shortest pause after which ONOS was observed to dial a known device again. The longest was
-/// 50 s.
+/// The pause before a known device is dialled again: the shortest one that was observed with ONOS.
+/// The longest was 50 s.
 const REDIAL: Duration = Duration::from_secs(12);
 
 /// A stand-in for the controller ONOS, for tests and measurements.
@@ -64,7 +65,7 @@ impl Onos {
         }
     }
 
-    /// Binds the listener of the REST interface to an address. With port 0 the system chooses a
+    /// Binds the listener of the REST interface to an address. With port 0, the system chooses a
     /// port.
     ///
     /// # Errors
@@ -94,7 +95,7 @@ impl Onos {
     /// # Errors
     ///
     /// Returns an error if the system refuses a runtime. Faults of clients and switches are not
-    /// errors here.
+    /// reported as errors.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
@@ -114,5 +115,5 @@ impl Onos {
 }
 
 /// The result of beginning to serve a device. An error means that the device's pipeline could not
-/// be created, which is a defect of the build; the device is then not served.
+/// be created because of a defect of the build. The device is then not served.
 type Served = Result<(), PipelineError>;

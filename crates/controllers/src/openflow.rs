@@ -1,4 +1,4 @@
-//! Controllers over OpenFlow 1.0 and 1.3; the version is negotiated with each switch.
+//! Controllers over OpenFlow 1.0 and 1.3. The version is negotiated with each switch.
 //!
 //! ```no_run
 //! use controllers::openflow::{Controller, Options};
@@ -10,9 +10,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The conversation with a switch is in `session`, which receives bytes and time and returns bytes.
-//! Around it, one thread accepts connections and distributes them in turn, and each of the other
-//! threads serves its share with one loop over epoll.
+//! The module `session` contains the conversation with a switch, which receives bytes and the time
+//! and returns bytes. One thread accepts connections and distributes them in turn to the other
+//! threads. Each of these serves its connections in one loop over epoll.
 
 mod connection;
 mod listener;
@@ -51,30 +51,30 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The behaviour when packet-ins are received.
+    /// The application, which determines how the controller handles packet-ins.
     pub application: Application,
     /// The OpenFlow versions to offer. If the list is empty, both are offered.
     pub versions: Vec<Version>,
-    /// The number of threads that serve switches; at least one.
+    /// The number of threads that serve switches, which is at least one.
     pub threads: usize,
-    /// The time without a packet, in whole seconds, after which switches remove a rule; 0 for
+    /// The time without a packet, in whole seconds, after which switches remove a rule, or 0 for
     /// never.
     pub idle_timeout: u16,
-    /// The number of bytes of a buffered packet that switches send in a packet-in; 0xffff for the
-    /// whole packet.
+    /// The number of bytes of a buffered packet that switches send in a packet-in, or 0xffff for
+    /// the whole packet.
     pub miss_send_len: u16,
     /// Whether the null responder answers every packet-in with the same bytes: a packet-out with
-    /// one output action, without packet and buffer. This serves to calibrate floods.
+    /// one output action, without packet and buffer. This is used to calibrate floods.
     pub prepared: bool,
-    /// The time of silence after which a switch is sent an echo request. After as much silence
-    /// again, its connection is closed.
+    /// The time of silence after which the controller sends an echo request to a switch. After
+    /// another period of this length without a message, it closes the connection.
     pub keepalive: Duration,
-    /// The queue in which packet-ins wait to be answered; `None` for a controller that answers as
-    /// fast as it can. Only the forwarding applications use it.
+    /// The queue in which packet-ins wait to be answered, or `None` for a controller that answers
+    /// as fast as it can. Only the forwarding applications use it.
     pub queue: Option<ServiceQueue>,
-    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    /// The certificates for TLS and mutual TLS, or `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// The part of this controller among several controllers of the same switches. Only path
+    /// The role that this controller has if the switches have several controllers. Only path
     /// provisioning uses it.
     pub part: Part,
     /// The journal of switches that connect, disconnect and misbehave.
@@ -118,7 +118,7 @@ pub enum BindError {
     Tls(#[from] TlsError),
 }
 
-/// A controller that switches can connect to.
+/// A controller to which switches can connect.
 #[derive(Debug)]
 pub struct Controller {
     listener: TcpListener,
@@ -131,7 +131,8 @@ pub struct Controller {
 #[derive(Debug)]
 struct Shared {
     policy: Policy,
-    /// The network, if the application is path provisioning. Such a controller has one thread.
+    /// The network, if the application is path provisioning. The controller then has only one
+    /// thread.
     network: Option<Arc<Mutex<Network>>>,
     /// Whether a standby controller must take over now.
     takeover: Arc<AtomicBool>,
@@ -162,14 +163,15 @@ impl Paths for NorthboundPaths {
     fn install(&self, switch: SwitchId, rule: Rule) -> bool {
         let mut network = self.lock();
         let Some(commands) = network.install(switch, rule) else { return false };
-        // The lock is held, so that rules of a flow are written in the order of the decisions.
+        // The lock is held during the sending, so that rules of a flow are written in the order of
+        // the decisions.
         self.worker.send(Delivery::Commands(commands));
         true
     }
 }
 
 impl Controller {
-    /// Listens on `address`. With port 0 the system chooses a port. Switches can connect from now
+    /// Listens on `address`. With port 0, the system chooses a port. Switches can connect from now
     /// on, and are served once [`Controller::run`] is called.
     ///
     /// # Errors
@@ -195,7 +197,7 @@ impl Controller {
         Ok(Self { listener, address, shared, northbound: None })
     }
 
-    /// Returns the address that switches connect to.
+    /// Returns the address to which switches connect.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -203,7 +205,7 @@ impl Controller {
     /// Offers the northbound interface of path provisioning over HTTP while the controller runs:
     /// queries of the topology and of the rules of a switch, and the installation of a rule, as in
     /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port. With other
-    /// applications no request is answered.
+    /// applications, no request is answered.
     ///
     /// # Errors
     ///
@@ -223,18 +225,19 @@ impl Controller {
         self.shared.network.clone()
     }
 
-    /// Returns a flag. When it is set, a standby controller takes over within some milliseconds.
+    /// Returns the flag that makes a standby controller take over. When it is set, the controller
+    /// takes over within some milliseconds.
     pub fn takeover(&self) -> Arc<AtomicBool> {
         self.shared.takeover.clone()
     }
 
-    /// Serves switches until `stop` is true, and returns within a fraction of a second after that.
-    /// The connections are closed.
+    /// Serves switches until `stop` is true. It then closes the connections and returns within a
+    /// fraction of a second.
     ///
     /// # Errors
     ///
     /// Returns an error if the system refuses a thread or a poller. Faults of switches are not
-    /// errors here.
+    /// reported as errors.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let shared = &self.shared;
         let ended = &AtomicBool::new(false);
@@ -293,8 +296,8 @@ impl Controller {
                 Ok((socket, _)) => hand_over(socket),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
-                    // The peer disconnected, or the system is short of a resource; in either case
-                    // the connected switches are still served.
+                    // The peer disconnected, or the system lacks a resource. In either case, the
+                    // connected switches are still served.
                     self.shared.journal.note(format_args!("cannot accept a connection: {error}"));
                     self.shared.counters.failed();
                     std::thread::sleep(ACCEPT_PAUSE);

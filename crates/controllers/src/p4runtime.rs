@@ -11,10 +11,10 @@
 //!
 //! A task per switch dials until the switch is reached, becomes primary, makes sure that the switch
 //! runs the controller's pipeline, installs the application's initial entries, and then answers
-//! packet-ins. When the session ends, the task starts over. The module `switch` holds this life
-//! cycle, `connections` the connections, `serving` the applications, `network` the network that
-//! path provisioning decides about, `rules` the state of the written rules, and `entities` their
-//! P4Runtime form.
+//! packet-ins. When the session ends, the task starts over. The module `switch` contains this life
+//! cycle. The other modules contain the connections (`connections`), the applications (`serving`),
+//! the network of path provisioning (`network`), the state of the written rules (`rules`), and the
+//! P4Runtime form of rules (`entities`).
 
 mod connections;
 mod depth;
@@ -63,35 +63,35 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The options of a controller.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The behaviour when packet-ins are received.
+    /// The application, which determines how the controller handles packet-ins.
     pub application: Application,
     /// The block of the controller after which packet-ins are answered: gRPC, decoding or the
     /// application.
     pub answer_after: AnswerAfter,
-    /// Whether the description of the pipeline, by which packets are decoded, is read once or again
-    /// for every packet.
+    /// Whether the description of the pipeline, by which packets are decoded, is read only once or
+    /// again for every packet.
     pub description: Description,
-    /// The queue in which packet-ins wait to be answered; `None` for a controller that answers as
-    /// fast as it can. Path provisioning ignores it.
+    /// The queue in which packet-ins wait to be answered, or `None` for a controller that answers
+    /// as fast as it can. Path provisioning ignores it.
     pub queue: Option<ServiceQueue>,
-    /// The number of threads that serve switches: at least one, at most one per switch.
+    /// The number of threads that serve switches, which is at least one and at most one per switch.
     pub threads: usize,
-    /// The time without a matching packet after which a rule is removed; zero for never.
+    /// The time without a matching packet after which a rule is removed, or zero for never.
     pub idle_timeout: Duration,
     /// The election id of this controller. A switch makes the controller with the highest election
     /// id its primary.
     pub election_id: ElectionId,
-    /// Whether the controller is a standby: a backup at each switch that has a primary controller,
-    /// as long as that one exists. It then becomes primary, with an election id one above the
-    /// highest that the switch has seen.
+    /// Whether the controller is a standby. A standby remains a backup at each switch as long as
+    /// the switch has a primary controller. It then becomes primary, with an election id one above
+    /// the highest that the switch has seen.
     pub stands_by: bool,
-    /// The highest port number of the switches to which flooded packets are sent.
+    /// The highest port number to which flooded packets are sent.
     pub flood_ports: u16,
-    /// The pause before a thread looks for messages, so that several can be answered together; zero
-    /// for no pause.
+    /// The pause before a thread looks for messages, so that several can be answered together, or
+    /// zero for no pause.
     pub gather: Duration,
-    /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile.
-    /// If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
+    /// The compiler's output for `programs/l2.p4`, for switches that execute it and do not compile
+    /// programs themselves. If `None`, the source [`crate::pipeline::DEVICE_CONFIG`] is used.
     pub device_config: Option<Bytes>,
     /// The maximum number of switches that are dialled and set up at the same time.
     pub parallel_dials: usize,
@@ -99,7 +99,7 @@ pub struct Options {
     pub retry: Duration,
     /// The pause before a switch is dialled again after its session has ended.
     pub redial: Duration,
-    /// The maximum time that a switch may take to answer the arbitration.
+    /// The maximum time that a switch may take to answer an arbitration request.
     pub patience: Duration,
     /// The TLS settings, timeouts and limits of the connections.
     pub client: ClientOptions,
@@ -149,7 +149,7 @@ struct Shared {
     dials: Semaphore,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The network of all switches, which only path provisioning uses.
+    /// The network of all switches. Only path provisioning uses it.
     network: Network,
 }
 
@@ -158,7 +158,7 @@ impl Shared {
     fn description(&self) -> Cow<'_, Pipeline> {
         match self.options.description {
             Description::ReadOnce => Cow::Borrowed(&self.pipeline),
-            // These bytes were parsed before, so parsing succeeds again.
+            // The same bytes were parsed before, so that parsing succeeds again.
             Description::ReadPerPacket => Pipeline::new(self.options.device_config.clone())
                 .map_or(Cow::Borrowed(&self.pipeline), Cow::Owned),
         }
@@ -196,7 +196,7 @@ impl Controller {
 
     /// Offers the northbound interface of path provisioning over HTTP while the controller runs:
     /// queries of the topology and of the rules of a switch, and the installation of a rule, as in
-    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0 the system chooses a port.
+    /// Ryu's `rest_topology` and `ofctl_rest`. With port 0, the system chooses a port.
     ///
     /// # Errors
     ///
@@ -211,13 +211,12 @@ impl Controller {
         self.shared.counters.clone()
     }
 
-    /// Serves the switches until `stop` is true, and returns within a fraction of a second after
-    /// that.
+    /// Serves the switches until `stop` is true, and then returns within a fraction of a second.
     ///
     /// # Errors
     ///
     /// Returns an error if the system refuses a thread or a runtime. Faults of switches are not
-    /// errors here.
+    /// reported as errors.
     pub fn run(&self, stop: &AtomicBool) -> io::Result<()> {
         let threads = self.shared.options.threads.clamp(1, self.targets.len().max(1));
         let failed = &AtomicBool::new(false);

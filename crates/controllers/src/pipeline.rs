@@ -1,7 +1,7 @@
 //! The pipeline that the controllers push to P4Runtime switches: Ethernet forwarding by rules.
 //!
-//! Its source is `programs/l2.p4`. The P4Info beside it is a compiler's output for this program,
-//! which sets its identifiers itself; a test compares them with [`ids`].
+//! Its source is `programs/l2.p4`. The P4Info in the same folder is the output of a compiler for
+//! this program. The program itself sets its identifiers, and a test compares them with [`ids`].
 
 use bytes::Bytes;
 use p4runtime::p4info::{Schema, SchemaError, text};
@@ -12,7 +12,7 @@ use p4runtime::proto::v1::{ForwardingPipelineConfig, PacketMetadata};
 
 use crate::application::Port;
 
-/// The P4Info, in text format.
+/// The P4Info of the pipeline, in text format.
 pub const P4INFO: &str = include_str!("../../../programs/l2.p4info.txtpb");
 
 /// The device configuration: the source of the program, which Planimeter's own switches compile.
@@ -47,11 +47,11 @@ pub const FLOOD_PORT: Port = Port(508);
 /// The identifier of the multicast group with all ports.
 pub const FLOOD_GROUP: u32 = 1;
 
-/// The reason why the built-in pipeline cannot be used: a defect of the build.
+/// The reason why the built-in pipeline cannot be used, which is a defect of the build.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PipelineError {
-    /// The P4Info is not text format.
+    /// The P4Info is not in protobuf text format.
     #[error("the built-in P4Info cannot be read: {0}")]
     Text(#[from] text::TextError),
     /// The P4Info contradicts itself.
@@ -62,7 +62,8 @@ pub enum PipelineError {
     NoHeader(&'static str),
 }
 
-/// The pipeline in the form to push, with the layouts of its packet-ins and packet-outs.
+/// The pipeline in the form in which it is pushed, with the layouts of its packet-ins and
+/// packet-outs.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     p4info: P4Info,
@@ -123,7 +124,8 @@ impl Pipeline {
         self.packet_in.read_ingress_port(metadata).map(Port)
     }
 
-    /// Returns the metadata of a packet-out to the port `egress`.
+    /// Returns the metadata of a packet-out to the port `egress`, with the ingress port if there is
+    /// one.
     pub(crate) fn egress(&self, egress: Port, ingress: Option<Port>) -> Vec<PacketMetadata> {
         let mut metadata = self.packet_out.metadata(egress.0);
         if let Some(Port(ingress)) = ingress {
@@ -136,7 +138,8 @@ impl Pipeline {
     }
 }
 
-/// Returns the 64-bit hash FNV-1a of Fowler, Noll and Vo, which is equal on every run and machine.
+/// Returns the 64-bit hash FNV-1a (Fowler, Noll and Vo) of `parts`, which is equal in every run and
+/// on every machine.
 fn fnv1a(parts: &[&[u8]]) -> u64 {
     parts.iter().copied().flatten().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -13,9 +13,9 @@
 //! A *block* is a run of packets through one cell. Each cell is measured in several blocks that are
 //! spread over the campaign, so that a drift of the machine affects all cells alike.
 //!
-//! A block belongs to the campaign once its line is in the journal; its delays are written before
-//! that line. [`Writer::resume`] truncates whatever an interrupted run left after the last complete
-//! line.
+//! A block belongs to the campaign once its line is in the journal, and its delays are written
+//! before that line. [`Writer::resume`] removes all data that an interrupted run left after the
+//! last complete line.
 
 mod control;
 mod description;
@@ -57,7 +57,7 @@ pub struct MeasuredBlock {
 
 impl Campaign {
     /// Returns how many blocks of the campaign were disturbed and how many attempts were repeated.
-    /// Returns `None` if there were neither, or if the machine was not observed.
+    /// Returns `None` if no block was disturbed or repeated, or if the machine was not observed.
     ///
     /// When a block was measured, it could be compared only with the earlier blocks of its cell.
     /// Here its median delay is compared with the median over all blocks of the cell.
@@ -84,9 +84,8 @@ impl Campaign {
     }
 
     /// Splits the campaign into `count` rounds, one after the other in time, and returns the
-    /// campaign with only the blocks of one of them. `round` is its number, from 0. Each round has
-    /// about the same share of the repetitions of every cell. Every round has all rate trials and
-    /// notes.
+    /// campaign with only the blocks of round number `round`, counted from 0. Each round has about
+    /// the same share of the repetitions of every cell. Every round has all rate trials and notes.
     #[must_use]
     pub fn round(&self, round: u32, count: u32) -> Self {
         let repetitions = self.blocks.iter().map(|one| one.block.repetition + 1).max().unwrap_or(0);
@@ -139,7 +138,7 @@ impl Campaign {
     }
 }
 
-/// Returns the median delay in picoseconds, by the nearest rank; `None` without samples.
+/// Returns the median delay in picoseconds by the nearest-rank method, or `None` without samples.
 pub(crate) fn median(samples: &[Sample]) -> Option<i64> {
     let mut delays: Vec<i64> = samples.iter().map(|sample| sample.delay.0).collect();
     let place = delays.len().checked_sub(1)? / 2;

@@ -11,8 +11,8 @@
 //!   next packet. Costs also add in the rate: R = L / (c_0 + sum of c_i).
 //! * **Union bound**: only the distributions are known. Let D = D_0 + sum of X_i, where X_i is the
 //!   cost of function i. A packet exceeds a sum of bounds only if it exceeds one of the bounds, so
-//!   the probabilities of violations add. X_i is not measured alone, but for any m it exceeds d - m
-//!   only if D_0 + X_i, which is measured, exceeds d, or if D_0 is below m.
+//!   the probabilities of violations add. X_i is not measured alone. However, for any m, it exceeds
+//!   d - m only if D_0 + X_i, which is measured, exceeds d, or if D_0 is below m.
 //!
 //! The delays of levels (equations 9 and 10) are the same for the pipelined and the
 //! run-to-completion device.
@@ -29,7 +29,7 @@ pub use curves::{CurveError, Curves, MaximumService, MinimumService, Semantics};
 /// The predicted delays of a device for packets that need a given list of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
-    /// The functions that packets need beyond the baseline, in order; a function may occur several
+    /// The functions that packets need beyond the baseline, in order. A function may occur several
     /// times.
     pub functions: Vec<FunctionName>,
     /// The conditions for which the prediction holds, such as the packet length.
@@ -38,8 +38,8 @@ pub struct Composition {
     pub levels: Vec<Predicted>,
     /// Bounds on percentiles of the delay, which hold even if costs vary from packet to packet.
     pub union: Vec<UnionBound>,
-    /// The functions whose cost varies from packet to packet, sorted and without duplicates. Adding
-    /// costs is not justified for them.
+    /// The functions whose cost varies from packet to packet, sorted and without duplicates. Their
+    /// costs must not be added.
     pub refused: Vec<FunctionName>,
 }
 
@@ -64,9 +64,9 @@ pub struct Predicted {
     /// * for the maximum, if all costs are constant: the largest delay of any cell involved, less
     ///   the median cost of that cell, plus the largest plausible costs of all functions.
     pub safe: Picoseconds,
-    /// The largest share of packets that may exceed `safe`, or `None` if it is unknown. For a
-    /// percentile, this share holds with the confidence in `guarantee`; for the maximum, with the
-    /// confidence of the model.
+    /// The largest share of packets that may exceed `safe`, or `None` if it is unknown. This share
+    /// holds with the confidence in `guarantee` for a percentile, and with the confidence of the
+    /// model for the maximum.
     pub beyond: Option<f64>,
     /// The functions whose measured cost is negative at this level.
     pub negative: Vec<FunctionName>,
@@ -82,7 +82,7 @@ pub enum Guarantee {
     Deterministic,
     /// The figure holds with this confidence, for packets and conditions like those measured.
     Confidence(f64),
-    /// The figure was observed; values that were not observed may be worse.
+    /// The figure was observed. Values that were not observed may be worse.
     Empirical,
 }
 
@@ -127,7 +127,7 @@ pub enum ComposeError {
         name: FunctionName,
         /// The requested conditions, such as the packet length.
         setting: String,
-        /// The functions that were measured under these conditions.
+        /// The functions that were measured under the requested conditions.
         known: String,
     },
 }
@@ -305,8 +305,8 @@ impl Model {
         functions: &[&FunctionModel],
         beyond: f64,
     ) -> UnionBound {
-        // The bound needs one percentile of the baseline and two for each function; the percentile
-        // of a measured cell suffices for a single function.
+        // The bound needs one percentile of the baseline and two of each function. For a single
+        // function, the percentile of its measured cell suffices.
         let parts = if functions.len() < 2 { 1 } else { 2 * functions.len() + 1 };
         let share = beyond / parts as f64;
         let profile = &under.f0.profile;

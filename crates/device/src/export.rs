@@ -12,7 +12,7 @@ use crate::trace::{AtRate, Trace};
 pub struct Server {
     /// The name of the server in the network file.
     pub name: String,
-    /// Comments for the file: what the server stands for, and how strong a statement its curve is.
+    /// Comments for the network file: what the server stands for, and how certain its curve is.
     pub remarks: Vec<String>,
     /// The rate R of the service curve in bit/µs, or `None` for a burst-delay curve, which has no
     /// rate.
@@ -97,7 +97,8 @@ impl Server {
     }
 
     /// Returns the server that stands for a device whose packets were captured before and after it.
-    /// Its curve has the rate R of `at` and the smallest latency T that fits the trace.
+    /// Its service curve has the rate R of `at` and the smallest latency T with which the curve
+    /// fits the trace.
     #[must_use]
     pub fn of_trace(name: &str, trace: &Trace, at: &AtRate, what: &str) -> Self {
         let bits = i64::try_from(at.rate.bits_per_second()).unwrap_or(i64::MAX);

@@ -1,19 +1,19 @@
 //! Measures how often and how long the host of a measurement stands still, and fits an envelope to
 //! these times.
 //!
-//! A host that runs other programs, or is itself a virtual machine, takes the processor away from
-//! time to time. To network calculus it is a flow of higher priority: in any time t it takes at
-//! most an envelope σ + ρt, so that a program keeps at least [t - σ - ρt]⁺. Such an envelope is
-//! only as good as the observation. It is therefore fitted to one half of the observation and
-//! tested on the other.
+//! A host that runs other programs, or is itself a virtual machine, takes the processor away from a
+//! program from time to time. In network calculus, it is a flow of higher priority: in any time t,
+//! it takes at most an envelope σ + ρt, so that the program keeps at least [t - σ - ρt]⁺. Such an
+//! envelope is only as good as the observation. It is therefore fitted to one half of the
+//! observation and tested on the other.
 
 use std::time::Duration;
 
 use packetio::cycles::{self, CycleCounter};
 use packetio::interrupts;
 
-/// The shortest time in seconds between two readings of the cycle counter for which the time counts
-/// as a gap. One iteration of a loop that only reads the counter takes a small part of this time.
+/// The shortest time in seconds between two readings of the cycle counter that counts as a gap. A
+/// loop that only reads the counter needs a small part of this time per iteration.
 const SHORTEST: f64 = 1e-6;
 
 /// A period in which the observing loop, which does nothing but read the cycle counter, did not
@@ -24,23 +24,26 @@ pub struct Gap {
     pub at: f64,
     /// The length of the gap in seconds.
     pub length: f64,
-    /// Whether the processor showed an interrupt during the gap. If not, either a hypervisor caused
-    /// the gap, or the processor does not show interrupts (see [`Gaps::marks_available`]).
+    /// Whether the processor indicated an interrupt during the gap. If it did not, either a
+    /// hypervisor caused the gap, or the processor does not indicate interrupts (see
+    /// [`Gaps::marks_available`]).
     pub marked: bool,
 }
 
-/// The gaps of an observation, in order of time.
+/// The gaps that were observed on one processor, in order of time. In a gap, the observing thread
+/// did not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gaps {
     /// The duration of the observation in seconds.
     pub duration: f64,
     /// The gaps, in order of time.
     pub gaps: Vec<Gap>,
-    /// Whether the processor shows interrupts, so that gaps can be marked.
+    /// Whether the processor indicates interrupts, so that gaps can be marked.
     pub marks_available: bool,
 }
 
-/// An envelope of the time that the host takes: at most `sigma + rho t` in any time `t`.
+/// An envelope of the time that the host takes from a program: at most `sigma + rho t` in any time
+/// `t`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Envelope {
     /// The burst σ in seconds.
@@ -120,9 +123,10 @@ impl Gaps {
         gaps
     }
 
-    /// Returns a level in seconds for the end of each gap. Over all intervals that end there, it is
-    /// the largest amount by which the gaps in the interval exceed ρ times the length of the
-    /// interval. This is the level of a bucket that gaps fill and that leaks at rate ρ.
+    /// Returns a level in seconds for the end of each gap. Over all intervals that end at this
+    /// moment, the level is the largest amount by which the gaps in the interval exceed ρ times the
+    /// length of the interval. This is the level of a bucket that gaps fill and that leaks at rate
+    /// ρ.
     fn levels(&self, rho: f64) -> Vec<f64> {
         let (mut level, mut end) = (0.0_f64, 0.0);
         let mut at_end = |gap: &Gap| {

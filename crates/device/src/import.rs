@@ -1,7 +1,7 @@
 //! Imports measurements of other tools: delays as CSV, histograms, pairs of captures.
 //!
-//! Every format is converted to [`Sample`]s and [`Counts`]. Irregularities are counted, not
-//! averaged away: packets that were lost, reordered, duplicated or never sent, and clock jumps.
+//! Every format is converted to [`Sample`]s and [`Counts`]. Irregularities (packets that were lost,
+//! reordered, duplicated or never sent, and clock jumps) are counted, and not averaged away.
 
 mod captures;
 mod text;
@@ -14,8 +14,8 @@ pub use text::{TextError, delays, histogram};
 /// The content of one imported file, which is the measurement of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The delay of each packet: in the order of the lines for text, in the order of the capture
-    /// after the device for captures.
+    /// The delay of each packet. For text, they are in the order of the lines, and for captures, in
+    /// the order of the capture after the device.
     pub samples: Vec<Sample>,
     /// The packet counts of the file, such as lost packets.
     pub counts: Counts,
@@ -30,10 +30,10 @@ pub struct Imported {
 /// The number of delays in each of two adjacent groups that are compared to find clock steps.
 const WINDOW: usize = 64;
 
-/// Returns how often the clock seems to have been set between packets. The delays are split into
-/// groups of [`WINDOW`]. A step counts if the ranges of two successive groups, or of the two
-/// neighbours of a group, are disjoint and lie more than ten times the wider range apart. A queue
-/// fills and empties within a group, so it does not look like a step.
+/// Returns how often the clock appears to have been set between packets. The delays are divided
+/// into consecutive groups of [`WINDOW`]. A step counts if the ranges of two successive groups, or
+/// of the two neighbours of a group, are disjoint and lie more than ten times the wider range
+/// apart. A queue fills and empties within a group, so it does not look like a step.
 fn clock_steps(samples: &[Sample]) -> u64 {
     let windows = samples.chunks_exact(WINDOW).filter_map(|window| {
         let delays = || window.iter().map(|sample| sample.delay.0);

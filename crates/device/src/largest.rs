@@ -1,18 +1,19 @@
-//! Finds the delay of the packet that takes a device longest. The longest delay of a campaign is
-//! usually that of another packet, which the host delayed.
+//! Finds the delay of the packet for which a device needs the longest time. It usually differs from
+//! the longest delay of a campaign, which belongs to a packet that the host delayed.
 //!
-//! A device in memory shares its processor with the host, whose interrupts make single packets
-//! late. The largest of many delays is then the host's. Each block sends the same packets in the
-//! same order, so the delays of one packet number repeat what the device does for that packet. The
-//! *second smallest* of them is robust against stalls of the host and against one delay that was
-//! too short; the largest of these over all packet numbers is that of the packet that takes the
-//! device longest.
+//! A device in memory shares its processor with the host, whose interrupts delay single packets.
+//! The largest of many delays is therefore due to the host. Each block sends the same packets in
+//! the same order, so the delays of one packet number show repeatedly what the device does for that
+//! packet. The
+//! *second smallest* of these delays is robust against stalls of the host and against a single
+//! delay that was measured too short. The largest of these values over all packet numbers belongs
+//! to the packet for which the device needs the longest time.
 
 use std::collections::BTreeMap;
 
 use crate::campaign::{Campaign, CellId, FunctionName, Picoseconds, Setting};
 
-/// The error of the predicted delay of the packet that takes the device longest, for a set of
+/// The error of the prediction for the packet that takes the device longest, for a set of
 /// functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LargestPacketError {
@@ -24,8 +25,8 @@ pub struct LargestPacketError {
 
 /// Returns the delay of the packet of a cell that takes the device longest. Each block sends the
 /// same packets, so a packet number has one delay for each block. The second smallest of these
-/// delays counts for the packet number, and the largest over all packet numbers is returned.
-/// Returns `None` if no packet number has two delays.
+/// delays represents the packet number, and the function returns the largest value of all packet
+/// numbers. Returns `None` if no packet number has two delays.
 #[must_use]
 pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> {
     let mut repeated: BTreeMap<u32, Vec<Picoseconds>> = BTreeMap::new();
@@ -62,8 +63,8 @@ pub fn predict_largest_packet(
 }
 
 /// Predicts, for each cell with several functions, the delay of the packet that takes the device
-/// longest. Returns the errors (equation 8, signed). Cells are left out if a needed cell was not
-/// measured.
+/// longest. Returns the errors (equation 8, signed). Cells are omitted if a cell on which their
+/// prediction depends was not measured.
 #[must_use]
 pub fn largest_packet_errors(campaign: &Campaign) -> Vec<LargestPacketError> {
     let description = &campaign.description;

@@ -61,8 +61,8 @@ impl Level {
         ]
     }
 
-    /// Returns whether the level is used as an upper bound of delays, so that too small a value is
-    /// unsafe.
+    /// Returns whether the level is used as an upper bound on delays, for which an estimate that is
+    /// too small is unsafe.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {

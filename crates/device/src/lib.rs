@@ -8,7 +8,7 @@
 //! "Application of Network Calculus Models on Programmable Device Behavior" (ITC 33, 2021);
 //! equation numbers in this crate are those of that paper.
 //!
-//! The paper treats its samples as the truth; this crate quantifies their uncertainty. Percentiles
+//! The paper treats its samples as the truth. This crate quantifies their uncertainty. Percentiles
 //! have confidence intervals. A maximum comes with the share of packets that may exceed it. The
 //! hypothesis that justifies adding differences is [tested](Shift). Each result states whether it
 //! is [deterministic, holds with some confidence, or is empirical](compose::Guarantee).

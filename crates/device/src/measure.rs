@@ -2,10 +2,9 @@
 //!
 //! Everything that can be decided without a clock is computed by pure code: the
 //! [cells](PlannedCell), the [order](schedule) of visits, the [packets](Traffic) that are sent and
-//! the form in which they must come out, the [matching](PacketTracker) of sent and received
-//! packets, the [next rate](RateSearch) to offer, and whether the machine [drifted](drift).
-//! [`conduct`] combines these parts over a [`Bench`]; [`measure`] runs it with benches on this
-//! machine.
+//! that are expected from the device, the [matching](PacketTracker) of sent and received packets,
+//! the [next rate](RateSearch) to offer, and whether the machine [drifted](drift). [`conduct`]
+//! combines these parts over a [`Bench`]; [`measure`] runs it with benches on this machine.
 //!
 //! A delay is the difference of two timestamps of one clock, taken at the two edges of the device.
 //! Delays are stored unchanged: the error of the clock is part of every cell and cancels in

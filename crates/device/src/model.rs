@@ -61,7 +61,8 @@ pub enum Source {
 pub struct SettingModel {
     /// The setting under which all of these measurements were made.
     pub setting: Setting,
-    /// The measurement of the baseline f0, with its delays M_0.
+    /// The measurement of the baseline f0 (the device with its baseline functions only), with its
+    /// delays M_0.
     pub f0: Measurement,
     /// The functions f_1, f_2, ... that were added to the baseline, with their delays M_1, M_2, ...
     pub functions: Vec<FunctionModel>,
@@ -75,7 +76,8 @@ pub struct FunctionModel {
     pub function: Function,
     /// The measurement of the cell that has only this function.
     pub measurement: Measurement,
-    /// The test of whether the function costs the same for every packet; `None` without samples.
+    /// The result of the test whether the function costs the same for every packet, or `None`
+    /// without samples.
     pub shift: Option<Shift>,
 }
 
@@ -108,7 +110,7 @@ pub struct Delta {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The baseline of a setting has no delays, so there is nothing to compare functions with.
+    /// The baseline of a setting has no delays, with which functions could be compared.
     #[error("the baseline ({setting}) has no delays; measure it, or go on with the campaign")]
     NoBaseline {
         /// The setting whose baseline has no delays.
@@ -125,14 +127,14 @@ pub enum ModelError {
     NoLevel {
         /// The baseline or function whose measurement lacks the statistic.
         what: String,
-        /// The missing statistic.
+        /// The statistic that is missing, such as the maximum.
         level: Level,
     },
 }
 
 impl Model {
-    /// Derives a model from the cells of a campaign with at most one function. Those cells are the
-    /// training set of Helm et al. A function without delays is left out.
+    /// Derives a model from a campaign. The cells without a function or with a single one are used.
+    /// They are the training set of Helm et al. A function without delays is left out.
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.

@@ -20,7 +20,7 @@ use crate::level::Level;
 pub struct Profile {
     /// The number of packets whose delay is known, or 0 for published figures without samples.
     pub samples: u64,
-    /// The number of independent packets that would tell as much about the delays.
+    /// The number of independent packets that would determine the delays equally well.
     pub effective_samples: u64,
     /// The number of blocks (runs of packets) from which the delays come.
     pub blocks: u32,
@@ -28,14 +28,14 @@ pub struct Profile {
     pub counts: Counts,
     /// The estimated statistics of the delays, such as the median, with their confidence intervals.
     pub levels: Vec<Estimate>,
-    /// The upper tail of the delays. Each point has a delay and the largest share of packets that
-    /// exceeds it; shares decrease.
+    /// The upper tail of the delays. Each point consists of a delay and the largest share of
+    /// packets that exceeds it. Shares are in descending order.
     pub tail: Vec<TailPoint>,
-    /// The lower tail of the delays. Each point has a delay and the largest share of packets that
-    /// is below it; shares decrease.
+    /// The lower tail of the delays. Each point consists of a delay and the largest share of
+    /// packets that is below it. Shares are in descending order.
     pub head: Vec<TailPoint>,
     /// The largest share of packets that may exceed the largest observed delay, at the confidence
-    /// of the model; `None` without samples.
+    /// of the model, or `None` without samples.
     pub beyond_maximum: Option<f64>,
 }
 
@@ -48,11 +48,12 @@ pub struct Estimate {
     /// The value of the statistic in the sample.
     pub value: Picoseconds,
     /// The lower end of the confidence interval, widened by the tick of the clock. It is `None` for
-    /// a minimum, because a shorter delay may come, and for other statistics if there are too few
+    /// a minimum, because a shorter delay may occur, and for other statistics if there are too few
     /// samples.
     pub low: Option<Picoseconds>,
-    /// The upper end of the confidence interval, widened by the tick of the clock. `None` for a
-    /// maximum, because a longer delay may come, and if there are too few samples.
+    /// The upper end of the confidence interval, widened by the tick of the clock. It is `None` for
+    /// a maximum, because a longer delay may occur, and for other statistics if there are too few
+    /// samples.
     pub high: Option<Picoseconds>,
 }
 
@@ -85,8 +86,8 @@ impl Default for Settings {
     }
 }
 
-/// The limit of delays: ten days in picoseconds. Longer ones are cut to it, so that differences and
-/// sums of a few delays do not overflow.
+/// The largest delay in picoseconds: ten days. Longer delays are reduced to it, so that differences
+/// and sums of a few delays do not overflow.
 const LONGEST: i64 = 864_000_000_000_000_000;
 
 /// The sorted delays of a cell, and the number of effective samples among them.
@@ -121,8 +122,8 @@ impl Sorted {
         Some(Self { delays, effective, tick: tick.0, block_means })
     }
 
-    /// Returns the least delay that at least this share of the packets does not exceed: the
-    /// smallest delay for 0, the largest for 1.
+    /// Returns the smallest delay that at least this share of the packets does not exceed: the
+    /// minimum for share 0, and the maximum for share 1.
     pub(crate) fn at(&self, share: f64) -> i64 {
         self.delays.at(share).unwrap_or_default()
     }
@@ -167,7 +168,7 @@ impl Sorted {
     }
 
     /// Returns half the width of the confidence interval of the mean delay. The means of the blocks
-    /// are independent samples; if there is only one block, its own samples are used.
+    /// are used as independent samples or, if there is only one block, its own samples.
     fn half_width_of_mean(&self, confidence: Confidence) -> Option<f64> {
         let numbers: Vec<f64>;
         let values = if self.block_means.len() > 1 {
@@ -180,7 +181,7 @@ impl Sorted {
         Some(student_t(confidence, n - 1.0) * standard_deviation(values)? / n.sqrt())
     }
 
-    /// Summarises the delays.
+    /// Returns a summary of the delays of one cell.
     pub(crate) fn profile(
         &self,
         settings: &Settings,
@@ -219,22 +220,22 @@ pub(crate) enum Tails {
 }
 
 /// Returns the points of a tail for shares from one half down to 1e-8, ten per decade, as far as
-/// the samples reach. `at` returns the delay for a share.
+/// there are enough samples. `at` returns the delay for a share.
 fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
     let beyond = (3..=80).map(|step| 10f64.powf(-f64::from(step) / 10.0));
     beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
 }
 
-/// Returns the design effect, by which the number of effective samples is smaller than that of
-/// packets. It is the variance, between blocks, of the share of packets above the median, divided
-/// by the variance for independent packets. Returns 1 if the effect is unknown or smaller.
+/// Returns the design effect: the factor by which the number of effective samples is smaller than
+/// that of packets. It is the variance, between blocks, of the share of packets above the median,
+/// divided by the variance for independent packets. Returns 1 if the effect is unknown or smaller.
 fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
     let filled: Vec<&Vec<i64>> = blocks.iter().filter(|block| !block.is_empty()).collect();
     if filled.len() < 3 {
         return 1.0;
     }
-    // A tie with the median counts half, so that a coarse clock does not look like a difference
-    // between blocks.
+    // A delay equal to the median counts half, so that a coarse clock does not look like a
+    // difference between blocks.
     let above = |block: &Vec<i64>| {
         let score = |delay: &i64| match delay.cmp(&median) {
             std::cmp::Ordering::Less => 0.0,
@@ -250,7 +251,8 @@ fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
         filled.iter().flat_map(|block| block.iter()).filter(|delay| **delay == median).count()
             as f64
             / n;
-    // The variance of the score of one packet; ties reduce it by a quarter of their share.
+    // The variance of the score of one packet. Delays equal to the median reduce it by a quarter of
+    // their share.
     let single = share * (1.0 - share) - equal / 4.0;
     if single <= 0.0 {
         return 1.0;

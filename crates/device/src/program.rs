@@ -1,8 +1,8 @@
 //! Splits a P4 program into basic functions, path by path, and predicts each path with a model.
 //!
-//! A path is the sequence of things that happen to one packet: parser states, the action that each
-//! table runs, one side of each condition, and the headers that the deparser emits. A path is split
-//! into *parts*:
+//! A path is the sequence of steps in the processing of one packet: parser states, the action that
+//! each table runs, one side of each condition, and the headers that the deparser emits. A path is
+//! split into *parts*:
 //!
 //! | part | stands for |
 //! | --- | --- |
@@ -18,7 +18,7 @@
 //! | `emit 112` | a header of 112 bits that the deparser emits |
 //!
 //! A model whose functions declare what they [consist of](crate::campaign::Function::consists_of)
-//! covers these parts with its functions, the largest function first; the parts of the baseline are
+//! covers these parts with its functions, the largest function first. The parts of the baseline are
 //! free. Parts that remain have no measurement and are listed.
 //!
 //! A condition on the validity of a header is decided by the path so far, unless the header is
@@ -46,8 +46,8 @@ pub type Parts = BTreeMap<String, u32>;
 /// A path through a program. It stands for all paths with equal parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
-    /// The decisions along one of these paths: parser states, tables with the action that ran, and
-    /// sides of conditions.
+    /// The decisions along one of the paths that this one stands for: parser states, tables with
+    /// the action that ran, and sides of conditions.
     pub decisions: Vec<String>,
     /// The parts of the path: pieces of the program that cost time, with the number of occurrences.
     pub parts: Parts,
@@ -83,12 +83,13 @@ pub struct Overview {
     pub longest: Path,
     /// Each decision in program order, with the number of paths through it.
     pub passes: Vec<Passes>,
-    /// Whether it was recorded along each path which headers are valid. If not, both sides of
-    /// conditions on validity were followed and all headers emitted, so `ways` and the length of
+    /// Whether the valid headers were recorded along each path. If they were not, both sides of
+    /// conditions on validity were followed and all headers were emitted, so that `ways` and the
+    /// length of
     /// `longest` are upper limits.
     pub follows_validity: bool,
-    /// The work of collecting the paths: how often a partial path, which may stand for several
-    /// merged ones, was changed.
+    /// The amount of work for collecting the paths: the number of times that a partial path, which
+    /// may stand for several merged paths, was changed.
     pub steps: u64,
 }
 
@@ -129,7 +130,7 @@ pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program)
 }
 
-/// Returns statistics of all paths of a program, however many there are.
+/// Returns statistics of all paths of a program, which may be too many to list.
 ///
 /// # Errors
 /// Returns a [`PathError`] if no packet reaches the end of the program, or if too many states
@@ -222,7 +223,7 @@ impl Model {
     }
 }
 
-/// Returns the occurrences of parts in `parts` that `left` lacks.
+/// Returns the parts, with their number of occurrences, that `parts` contains and `left` lacks.
 fn missing(left: &Parts, parts: &Parts) -> Parts {
     let lacks = parts.iter().map(|(part, count)| {
         (part.clone(), count.saturating_sub(left.get(part).copied().unwrap_or(0)))

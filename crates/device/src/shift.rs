@@ -1,5 +1,5 @@
-//! The test of whether a function costs the same for every packet, which justifies adding
-//! differences of levels.
+//! The test whether a function costs the same for every packet, which justifies adding differences
+//! of levels.
 //!
 //! Adding T_i - T_0 to another level (equations 7, 9, 10) assumes that the distribution M_i is M_0
 //! shifted by a constant. The shift at share p is the difference of the two percentiles. All shifts
@@ -60,7 +60,8 @@ impl Shift {
         let risk = (1.0 - settings.confidence.level()) / 2.0;
         let margin = |sample: &Sorted| ((2.0 / risk).ln() / (2.0 * sample.effective as f64)).sqrt();
         let (of_baseline, of_measured) = (margin(baseline), margin(measured));
-        // A difference of two readings may be wrong by two ticks, whichever clock took them.
+        // Each of the two readings may be wrong by a tick, so the difference may be wrong by two
+        // ticks of the coarser clock.
         let quantisation = 2 * baseline.tick.max(measured.tick);
         let (mut floor, mut ceiling) = (i64::MIN, i64::MAX);
         let (mut least, mut largest) = (i64::MAX, i64::MIN);

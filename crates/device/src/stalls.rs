@@ -1,9 +1,10 @@
-//! Finds the delays of a campaign that are due to stalls of the host: times in which the processor
-//! that measures did something else, such as handling an interrupt.
+//! Finds the delays of a campaign that are due to stalls of the host: periods in which the
+//! measuring processor did something else, such as handling an interrupt.
 //!
 //! After each packet, a measurement times a control window: a fixed amount of work that does not
-//! involve the device. Stalls hit control windows as they hit packets, so packets that are late
-//! more often than control windows are late because of the device. See [`statistics::exposure`].
+//! involve the device. Stalls affect control windows as they affect packets. If packets are late
+//! more often than control windows, the device is therefore the cause. See
+//! [`statistics::exposure`].
 
 use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 
@@ -89,7 +90,7 @@ impl Stalls {
     }
 }
 
-/// Returns the packets of a block with the control windows around them, in seconds; `None` if the
+/// Returns the packets of a block and the control windows around them, in seconds, or `None` if the
 /// block has no control windows.
 fn repetition(measured: &MeasuredBlock) -> Option<Repetition> {
     let seconds = |picoseconds: i64| picoseconds as f64 / 1e12;

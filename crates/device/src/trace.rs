@@ -6,8 +6,8 @@
 //! n, with f_n = max(a_n, f_(n-1)) + l_n / R and f_0 = -∞ (guaranteed-rate node; Le Boudec and
 //! Thiran, Network Calculus, theorem 2.1.3). The least T for a rate is therefore max (d_n - f_n).
 //! The largest T for which R (t - T)⁺ is a maximum service curve of the trace is min (d_n - f_n).
-//! This method does not count queueing delay twice, unlike a T that is the largest delay. For one
-//! packet at a time, T = D_max - L / R.
+//! If T were the largest delay, queueing delay would count twice, which this method avoids. If
+//! packets pass one at a time, T = D_max - L / R.
 //!
 //! A trace describes the past only, so its curves are empirical.
 
@@ -46,10 +46,10 @@ pub struct Rate(u64);
 /// The service and arrival curves of a trace at one rate R.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtRate {
-    /// The rate R of these curves.
+    /// The rate R of the service and arrival curves.
     pub rate: Rate,
-    /// The smallest T for which the device offered the minimum service curve R (t - T)⁺; at least
-    /// zero, rounded up.
+    /// The smallest T for which the device offered the minimum service curve R (t - T)⁺. It is at
+    /// least zero and rounded up.
     pub latency: Picoseconds,
     /// The largest T for which R (t - T)⁺ is a maximum service curve of the device, rounded down.
     /// `None` if the device was faster than this rate, so that no such T exists.
@@ -59,7 +59,7 @@ pub struct AtRate {
 }
 
 impl Rate {
-    /// Creates a rate; returns `None` for zero.
+    /// Creates a rate, or returns `None` for zero.
     #[must_use]
     pub fn new(bits_per_second: u64) -> Option<Self> {
         (bits_per_second > 0).then_some(Self(bits_per_second))
@@ -101,7 +101,7 @@ impl Trace {
             })
         };
         let mut packets: Vec<Passed> = passed.iter().filter_map(packet).collect();
-        // If a clock was set back, the order of the packets is not the order of their times.
+        // If a clock was set back, the packets are not in the order of their times.
         packets.sort_by_key(|packet| packet.arrived);
         (!packets.is_empty()).then_some(Self { packets })
     }
@@ -165,7 +165,7 @@ impl Trace {
     }
 }
 
-/// Divides two integers and rounds up; the dividend must not be negative.
+/// Divides two integers and rounds up. The dividend must not be negative.
 fn ceiling(dividend: i128, divisor: i128) -> i128 {
     (dividend + divisor - 1).div_euclid(divisor)
 }

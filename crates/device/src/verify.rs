@@ -1,11 +1,11 @@
 //! Verification: compares the predictions of a model with the measured delays.
 //!
-//! The model is derived from the cells with at most one function (the training set) and tested
-//! against the cells with several functions. The absolute relative error of Helm et al. (equation
-//! 8) is complemented by four figures. The signed error shows delays that were predicted too short,
-//! which break a promise. The share of packets beyond a bound shows violations. The skill compares
-//! the model with one that ignores functions. The noise shows whether repetitions differ by less
-//! than functions do.
+//! The model is derived from the training set, which consists of the cells without a function or
+//! with a single one, and tested against the cells with several functions. The absolute relative
+//! error of Helm et al. (equation 8) is complemented by four figures. The signed error shows delays
+//! that were predicted too short, which break a promise. The share of packets beyond a bound shows
+//! violations. The skill compares the model with one that ignores functions. The noise shows
+//! whether repetitions differ by less than functions do.
 
 mod drift;
 mod noise;
@@ -93,15 +93,15 @@ pub struct VerifiedLevel {
     /// The number of test cells whose measurement refutes the prediction, and the number of test
     /// cells for which both intervals are known.
     pub refuted: (usize, usize),
-    /// The skill: one minus the ratio of squared errors to those of a model that always predicts
-    /// the mean of the training cells. One is perfect; zero is no better than that model. `None` if
-    /// that model has no error.
+    /// The skill: one minus the ratio of squared errors to those of a reference model that always
+    /// predicts the mean of the training cells. A skill of one is perfect, and zero is no better
+    /// than the reference model. `None` if the reference model has no error.
     pub skill: Option<f64>,
     /// The packets that took longer than predicted bounds, or `None` for levels that are no upper
     /// bounds.
     pub violations: Option<Violations>,
-    /// A comparison of the differences between repetitions with those between functions, or `None`
-    /// if there are too few blocks or cells.
+    /// A comparison of the differences between repetitions with the differences between functions,
+    /// or `None` if there are too few blocks or cells.
     pub noise: Option<Noise>,
 }
 
@@ -146,8 +146,9 @@ pub enum VerifyError {
     NothingToTest,
 }
 
-/// Derives a model from the cells of a campaign with at most one function, and tests it against the
-/// other cells. Returns the model, and one comparison for each setting with a test cell.
+/// Derives a model from the cells of a campaign without a function or with a single one, and tests
+/// it against the cells with several functions. Returns the model, and one comparison for each
+/// setting with a test cell.
 ///
 /// # Errors
 /// Returns a [`VerifyError`] if no model can be derived, or no test cell has delays.
@@ -232,8 +233,8 @@ fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
 
-/// Returns the errors of the model at one level, over the cells that it was not derived from.
-/// Returns `None` if there are none.
+/// Returns the errors of the model at one level, over the cells from which it was not derived.
+/// Returns `None` if there are no such cells.
 fn of_level(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<VerifiedLevel> {
     let of = |training: bool| {
         let cells = cells.iter().filter(move |cell| cell.training == training);

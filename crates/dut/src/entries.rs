@@ -1,12 +1,18 @@
 //! Entries that are made from the P4Info of a switch: valid, and different from each other.
 
+mod constrained;
+
 use std::collections::HashSet;
 
-use entities::schema::{Action, ActionScope, MatchField, MatchKind, Schema, Table};
+use constraints::Match;
+use entities::schema::{Action, ActionScope, MatchField, MatchKind, Table};
 use entities::value::ValueType;
+use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match::FieldMatchType};
 use prost::Message as _;
 
+use self::constrained::Pattern;
+use crate::key_kind::KeyKind;
 use crate::window::Operation;
 
 /// The number by which an [`EntryMaker`] or a `FlowMaker` identifies an entry: an equal number
@@ -51,15 +57,20 @@ pub enum MakerError {
 
 /// A maker of entries of one table. A number always stands for the same entry.
 ///
+/// If the table has a constraint, the keys that it leaves free are made like this, the others are the
+/// same in all entries, and [`Self::absent`] leaves out the numbers whose entries would break it.
+///
 /// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
 /// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches
 /// exactly one key.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EntryMaker {
     table: Table,
     action: Action,
-    /// The positions of the key fields, the widest first.
+    /// The positions of the key fields in which entries differ, the widest first.
     widest_first: Vec<usize>,
+    /// What the constraints on the table and its action require.
+    pattern: Pattern,
 }
 
 impl EntryMaker {
@@ -69,32 +80,53 @@ impl EntryMaker {
     /// # Errors
     /// Returns an error if no entries can be made for the table.
     pub fn new(schema: &Schema, name: Option<&str>) -> Result<Self, MakerError> {
-        let (table, action) = match name {
-            Some(name) => {
-                let table = schema.tables().by_name(name).ok_or_else(|| MakerError::Unknown {
-                    name: name.to_owned(),
-                    known: joined(schema.tables().iter().map(|table| table.name.clone())),
-                })?;
-                (table, usable_action(schema, table).map_err(|why| unsuitable(table, why))?)
-            }
-            None => {
-                let tables = || schema.tables().iter();
-                let suitable = tables()
-                    .filter_map(|table| Some((table, usable_action(schema, table).ok()?)))
-                    .max_by_key(|(table, _)| {
-                        (table.size.unwrap_or(u64::MAX), std::cmp::Reverse(table.id))
-                    });
-                suitable.ok_or_else(|| {
-                    let why = tables().filter_map(|table| {
-                        usable_action(schema, table).err().map(|why| unsuitable(table, why))
-                    });
-                    MakerError::NoTable(joined(why.map(|one| one.to_string())))
-                })?
-            }
+        let Some(name) = name else {
+            return Self::largest(schema, |_| true).ok_or_else(|| {
+                let why = schema.tables().iter().filter_map(|table| {
+                    Self::of(schema, table).err().map(|why| unsuitable(table, why))
+                });
+                MakerError::NoTable(joined(why.map(|one| one.to_string())))
+            });
         };
-        let mut widest_first: Vec<usize> = (0..table.match_fields.len()).collect();
+        let table = schema.tables().by_name(name).ok_or_else(|| MakerError::Unknown {
+            name: name.to_owned(),
+            known: joined(schema.tables().iter().map(|table| table.name.clone())),
+        })?;
+        Self::of(schema, table).map_err(|why| unsuitable(table, why))
+    }
+
+    /// Creates a maker for the largest suitable table with a key of each kind, in the order of the
+    /// kinds. A kind without a suitable table is left out.
+    #[must_use]
+    pub fn of_each_kind(schema: &Schema) -> Vec<Self> {
+        let largest =
+            |kind| Self::largest(schema, |table| KeyKind::of(&table.match_fields) == Some(kind));
+        KeyKind::ALL.into_iter().filter_map(largest).collect()
+    }
+
+    /// Creates a maker for the largest suitable table among those that `is_wanted` accepts. A table
+    /// without a declared size counts as the largest.
+    fn largest(schema: &Schema, is_wanted: impl Fn(&Table) -> bool) -> Option<Self> {
+        let wanted = schema.tables().iter().filter(|table| is_wanted(table));
+        let suitable = wanted.filter_map(|table| Self::of(schema, table).ok());
+        suitable.max_by_key(|made| {
+            (made.table.size.unwrap_or(u64::MAX), std::cmp::Reverse(made.table.id))
+        })
+    }
+
+    /// Creates a maker of entries of a table. The error is the reason why no entries can be made.
+    fn of(schema: &Schema, table: &Table) -> Result<Self, &'static str> {
+        let action = usable_action(schema, table)?;
+        let pattern = Pattern::new(schema.restrictions(), table, action)?;
+        let mut widest_first: Vec<usize> = pattern.free().collect();
         widest_first.sort_by_key(|at| std::cmp::Reverse(bits(&table.match_fields[*at])));
-        Ok(Self { table: table.clone(), action: action.clone(), widest_first })
+        Ok(Self { table: table.clone(), action: action.clone(), widest_first, pattern })
+    }
+
+    /// Returns the kind of the table's key.
+    #[must_use]
+    pub fn kind(&self) -> Option<KeyKind> {
+        KeyKind::of(&self.table.match_fields)
     }
 
     /// Returns the table whose entries are made.
@@ -112,34 +144,41 @@ impl EntryMaker {
     /// Returns the number of different entries that can be made.
     #[must_use]
     pub fn different(&self) -> u64 {
-        let all: u32 = self.table.match_fields.iter().map(bits).fold(0, u32::saturating_add);
+        let free = self.widest_first.iter().map(|at| bits(&self.table.match_fields[*at]));
+        let all: u32 = free.fold(0, u32::saturating_add);
         1_u64.checked_shl(all).unwrap_or(u64::MAX)
     }
 
     /// Makes an entry. Numbers below [`Self::different`] make entries with different keys.
     #[must_use]
     pub fn entry(&self, number: EntryNumber, variant: Variant) -> v1::TableEntry {
-        let mut fields = vec![None; self.table.match_fields.len()];
-        let mut rest = number.0;
-        for at in &self.widest_first {
-            let field = &self.table.match_fields[*at];
-            let bits = bits(field).min(u64::BITS);
-            let part = scattered(rest, bits);
-            rest = rest.checked_shr(bits).unwrap_or(0);
-            fields[*at] = Some(field_match(field, part));
-        }
-        let parameters = self.action.params.iter().map(|parameter| v1::action::Param {
-            param_id: parameter.id.into(),
-            value: value(parameter.value, 1 + u64::from(variant == Variant::Second)).into(),
+        let matches = self.matches(number);
+        let fields = self.table.match_fields.iter().zip(&matches);
+        let arguments = self.pattern.arguments(variant);
+        let parameters = self.action.params.iter().zip(arguments).map(|(parameter, value)| {
+            v1::action::Param { param_id: parameter.id.into(), value: value.clone().into() }
         });
         let action = v1::Action { action_id: self.action.id.into(), params: parameters.collect() };
         v1::TableEntry {
             table_id: self.table.id.into(),
-            r#match: fields.into_iter().flatten().collect(),
+            r#match: fields.filter_map(|(field, of)| message(field, of)).collect(),
             action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
-            priority: i32::from(self.table.needs_priority),
+            priority: self.pattern.priority(),
             ..Default::default()
         }
+    }
+
+    /// Returns the matches of an entry, one for each key field.
+    fn matches(&self, number: EntryNumber) -> Vec<Match<'static>> {
+        let mut matches = self.pattern.matches().to_vec();
+        let mut rest = number.0;
+        for at in &self.widest_first {
+            let field = &self.table.match_fields[*at];
+            let bits = bits(field).min(u64::BITS);
+            matches[*at] = match_of(field, scattered(rest, bits));
+            rest = rest.checked_shr(bits).unwrap_or(0);
+        }
+        matches
     }
 
     /// Makes the update that inserts, modifies or deletes an entry.
@@ -170,7 +209,8 @@ impl EntryMaker {
     #[must_use]
     pub fn absent(&self, count: u64, present: &[v1::TableEntry]) -> Vec<EntryNumber> {
         let taken: HashSet<Vec<u8>> = present.iter().map(key).collect();
-        let numbers = (0..self.different()).map(EntryNumber);
+        let numbers = (0..self.different()).take(constrained::SCANNED).map(EntryNumber);
+        let numbers = numbers.filter(|number| self.pattern.allows(&self.matches(*number)));
         let is_absent = |number: &EntryNumber| {
             taken.is_empty() || !taken.contains(&key(&self.entry(*number, Variant::First)))
         };
@@ -225,27 +265,40 @@ pub(crate) fn scattered(number: u64, bits: u32) -> u64 {
     number.wrapping_mul(ODD) & mask
 }
 
-fn field_match(field: &MatchField, number: u64) -> v1::FieldMatch {
-    let own = value(field.value, number);
-    let own = || own.clone().into();
-    let kind = match field.kind {
-        MatchKind::Exact | MatchKind::Other(_) => {
-            FieldMatchType::Exact(v1::field_match::Exact { value: own() })
+/// Returns the match of a key field with the value that a number stands for, and no other value.
+fn match_of(field: &MatchField, number: u64) -> Match<'static> {
+    let own = || value(field.value, number).into();
+    match field.kind {
+        MatchKind::Exact | MatchKind::Optional | MatchKind::Other(_) => Match::Exact(own()),
+        MatchKind::Lpm => Match::Lpm { value: own(), prefix_length: bits(field) },
+        MatchKind::Ternary => Match::Ternary { value: own(), mask: all_ones(bits(field)).into() },
+        MatchKind::Range => Match::Range { low: own(), high: own() },
+    }
+}
+
+/// Returns the message of a match. A field that is left out has none.
+fn message(field: &MatchField, of: &Match<'_>) -> Option<v1::FieldMatch> {
+    use v1::field_match::{Exact, Lpm, Optional, Range, Ternary};
+
+    let bytes = |value: &[u8]| value.to_vec().into();
+    let kind = match of {
+        Match::Any => return None,
+        Match::Exact(value) if field.kind == MatchKind::Optional => {
+            FieldMatchType::Optional(Optional { value: bytes(value) })
         }
-        MatchKind::Lpm => {
-            let prefix_len = i32::try_from(bits(field)).unwrap_or(i32::MAX);
-            FieldMatchType::Lpm(v1::field_match::Lpm { value: own(), prefix_len })
+        Match::Exact(value) => FieldMatchType::Exact(Exact { value: bytes(value) }),
+        Match::Ternary { value, mask } => {
+            FieldMatchType::Ternary(Ternary { value: bytes(value), mask: bytes(mask) })
         }
-        MatchKind::Ternary => {
-            let mask = all_ones(bits(field)).into();
-            FieldMatchType::Ternary(v1::field_match::Ternary { value: own(), mask })
+        Match::Lpm { value, prefix_length } => {
+            let prefix_len = i32::try_from(*prefix_length).unwrap_or(i32::MAX);
+            FieldMatchType::Lpm(Lpm { value: bytes(value), prefix_len })
         }
-        MatchKind::Range => {
-            FieldMatchType::Range(v1::field_match::Range { low: own(), high: own() })
+        Match::Range { low, high } => {
+            FieldMatchType::Range(Range { low: bytes(low), high: bytes(high) })
         }
-        MatchKind::Optional => FieldMatchType::Optional(v1::field_match::Optional { value: own() }),
     };
-    v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) }
+    Some(v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) })
 }
 
 /// Returns the value of a type that a number stands for, as P4Runtime encodes it (P4Runtime 1.5,
@@ -325,6 +378,65 @@ mod tests {
         assert!(unknown.to_string().contains("I.kinds"), "{unknown}");
         let constant = EntryMaker::new(&schema, Some("fixed")).expect_err("it is constant");
         assert!(constant.to_string().contains("its entries are constant"), "{constant}");
+    }
+
+    /// The switch that made the constraint accepts every entry that the maker numbers, and the
+    /// entries differ.
+    #[test]
+    fn entries_of_a_constrained_table_satisfy_the_constraint() {
+        let constrained = |of_table: &str, of_action: &str| {
+            let text = include_str!("../tests/kinds.p4");
+            let text = text.replace("action forward", &format!("{of_action} action forward"));
+            text.replace("table kinds", &format!("{of_table} table kinds"))
+        };
+        let constraint = "@entry_restriction(\"m.vrf != 0 && m.vrf <= 3; \
+             h.ethernet.src::mask != 0 -> h.ethernet.type == 0x800; \
+             h.ethernet.dst::prefix_length <= 40; ::priority > 1000; \
+             m.class::value != 5\")";
+        let text = constrained(
+            constraint,
+            "@action_restriction(\"port == 1 || port > 100 && port != 256\")",
+        );
+        let schema = crate::testing::schema(&text);
+        let maker = EntryMaker::new(&schema, Some("kinds")).expect("it is suitable");
+        let numbers = maker.absent(2000, &[]);
+        assert_eq!(numbers.len(), 2000);
+        let mut switch = p4runtime::store::Store::new(std::sync::Arc::clone(&schema));
+        for operation in [Operation::Insert, Operation::Modify, Operation::Delete] {
+            for number in &numbers {
+                let update = maker.update(*number, operation);
+                let written = switch.write(&update, p4runtime::store::Nanos(0));
+                assert_eq!(written, Ok(()), "{operation:?} {update:?}");
+            }
+        }
+        let [first, second] =
+            [Variant::First, Variant::Second].map(|variant| maker.entry(numbers[0], variant));
+        assert_ne!(first.action, second.action);
+
+        // Without the maker's care, the switch would refuse.
+        let plain = crate::testing::schema(include_str!("../tests/kinds.p4"));
+        let plain = EntryMaker::new(&plain, Some("kinds")).expect("it is suitable");
+        let refused = switch
+            .write(&plain.update(EntryNumber(1), Operation::Insert), p4runtime::store::Nanos(0));
+        assert!(refused.is_err());
+        let impossible = crate::testing::schema(&constrained("@entry_restriction(\"false\")", ""));
+        let error = EntryMaker::new(&impossible, Some("kinds")).expect_err("no entry satisfies it");
+        assert!(error.to_string().contains("no entry that satisfies"), "{error}");
+    }
+
+    #[test]
+    fn a_table_of_each_kind_is_the_largest_one_whose_key_has_this_kind() {
+        let schema = crate::testing::schema(include_str!("../tests/kinds.p4"));
+        let makers = EntryMaker::of_each_kind(&schema);
+        let found: Vec<_> =
+            makers.iter().map(|one| (one.kind(), one.table().alias.as_str())).collect();
+        let expected = [
+            (Some(KeyKind::Exact), "narrow"),
+            (Some(KeyKind::Lpm), "prefixes"),
+            (Some(KeyKind::Ternary), "masks"),
+            (Some(KeyKind::Range), "kinds"),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -111,6 +111,14 @@ pub enum DutError {
         /// The number of the port.
         port: u32,
     },
+    /// The switch has entries that the commit of a pipeline would delete.
+    #[error(
+        "the switch has {count} entries, members or groups that the commit of a pipeline deletes; delete them before, or leave pipeline out of --plan"
+    )]
+    WouldLose {
+        /// The number of entities.
+        count: usize,
+    },
     /// The switch has other entries than before the measurement.
     #[error("the switch has {count} entries more or fewer than before packets were measured")]
     NotRestored {

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::error::DutError;
 use crate::live::Wire;
-use crate::stream::{Paced, Passage, Stream};
+use crate::paced::{Paced, PacedStream, Passage};
 
 pub use self::p4runtime::{Member, Traffic};
 pub use self::shares::{Assessment, Share, TOLERANCE};
@@ -88,7 +88,7 @@ struct Subject<'a> {
 
 /// Sends a packet of each flow twice. Returns `None` if the measurement was stopped.
 async fn distribute(
-    stream: &mut Stream,
+    stream: &mut PacedStream,
     subject: Subject<'_>,
     packets_per_second: f64,
     tend: &mut dyn FnMut() -> Result<(), DutError>,

@@ -3,7 +3,8 @@
 //!
 //! [`measure`] becomes the controller of a switch and measures one table: how many entries the
 //! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
-//! how fast it sends entries ([`reads`]), and how many it accepts ([`capacity`]). For a P4Runtime
+//! which rate it sustains ([`sustained`]),
+//! how fast it sends entries ([`reads`]) and how old the values of counters are ([`counters`]), and how many it accepts ([`capacity`]). For a P4Runtime
 //! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
 //! are flows that no other controller uses. All are removed again. The two protocols differ only
 //! in the control channel of a session and in that of a measurement with packets.
@@ -11,28 +12,37 @@
 //! An answer says that the switch has accepted an update, but not that packets obey it yet. For
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
 //! moment packets obey an update, and which packets are lost or go astray during the change
-//! ([`effects`]). Packets also show how fast an OpenFlow switch passes packets to its controller
-//! and sends those of the controller ([`slow_path`]). A second controller shows how long a
-//! hand-over between controllers of a P4Runtime switch takes ([`roles`]). Entries with timeouts
-//! show whether the switch acts on them in time ([`timeouts`]). Packets that are sent faster than a
-//! meter lets them pass show its rates and bursts ([`meters`]), and random flows how a group
-//! distributes them over its members ([`groups`]).
+//! ([`effects`]). Packets also show how fast a switch passes packets to its controller and sends
+//! those of the controller ([`slow_path`]), and when and how often it sends the digests of packets
+//! ([`digests`]). A second controller shows how long a hand-over between controllers of a P4Runtime
+//! switch takes ([`roles`]). Entries with timeouts show whether the switch acts on them in time
+//! ([`timeouts`]). Packets that are sent faster than a meter lets them pass show its rates and
+//! bursts ([`meters`]), and random flows how a group distributes them over its members
+//! ([`groups`]). The commit of a pipeline shows whether packets and entries survive it
+//! ([`commits`]).
 
 pub mod capacity;
+mod clock;
+pub mod commits;
+pub mod counters;
+pub mod digests;
 pub mod effects;
 mod entries;
 mod error;
 mod flows;
 pub mod groups;
+mod key_kind;
 pub mod live;
 pub mod meters;
 mod outlet;
+mod paced;
 mod plan;
 pub mod reads;
 pub mod roles;
 mod session;
 pub mod slow_path;
 mod stream;
+pub mod sustained;
 mod tag;
 #[cfg(test)]
 mod testing;
@@ -44,7 +54,8 @@ mod window;
 pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
+pub use key_kind::KeyKind;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
 pub use watch::Watch;
-pub use window::{Call, Operation, Phase, Refusal};
+pub use window::{BatchAtomicity, Call, Operation, Phase, Refusal};

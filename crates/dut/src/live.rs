@@ -15,7 +15,7 @@ pub use probes::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
 pub(crate) use control::{Control, OpenFlowControl, P4RuntimeControl};
-pub(crate) use run::{Changes, check_program, over_openflow, over_p4runtime};
+pub(crate) use run::{Changes, check_program, has_same_tables, over_openflow, over_p4runtime};
 
 #[cfg(test)]
 mod tests;

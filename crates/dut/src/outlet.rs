@@ -35,6 +35,12 @@ impl Outlet {
         Self { number, port, burst: Burst::new(BURST), looked: Moment(0) }
     }
 
+    /// Returns the outlet to a port of the switch.
+    pub(crate) fn find(outlets: &mut [Self], port: u32) -> Result<&mut Self, DutError> {
+        let mut outlets = outlets.iter_mut();
+        outlets.find(|outlet| outlet.number == port).ok_or(DutError::NoWire { port })
+    }
+
     /// Returns the number of the switch's port.
     pub(crate) fn number(&self) -> u32 {
         self.number

@@ -5,10 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use entities::schema::MatchKind;
 use openflow::{DatapathId, Version};
 
+use crate::entries::EntryMaker;
 use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
-use crate::{capacity, groups, live, meters, reads, roles, slow_path, timeouts, updates};
+use crate::{
+    capacity, commits, counters, digests, groups, live, meters, reads, roles, slow_path, sustained,
+    timeouts, updates,
+};
 
 /// The tests that are made, and the entries that they use.
 #[derive(Clone, Debug)]
@@ -18,16 +22,24 @@ pub struct Plan {
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,
+    /// The settings of the search for the sustained rate; `None` to leave it out.
+    pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
+    /// The settings of the test of a counter's age; `None` to leave it out. It is made for P4Runtime
+    /// switches if the [`Target`] has packets, and if they are counted.
+    pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
     /// of the [`Target`].
     pub effects: Option<live::Settings>,
-    /// The settings of the test of the slow path; `None` to leave it out. It is made for OpenFlow
-    /// switches whose [`Target`] has ports.
+    /// The settings of the test of the slow path; `None` to leave it out. The packets are part of
+    /// the [`Target`].
     pub slow_path: Option<slow_path::Settings>,
+    /// The settings of the test of digests; `None` to leave it out. The packets are part of the
+    /// [`Target`].
+    pub digests: Option<digests::Settings>,
     /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
     /// made for P4Runtime switches.
     pub roles: Option<roles::Settings>,
@@ -38,6 +50,9 @@ pub struct Plan {
     pub meters: Option<meters::Settings>,
     /// The settings of the test of groups; `None` to leave it out.
     pub groups: Option<groups::Settings>,
+    /// The settings of the test that commits a pipeline; `None` to leave it out. It is made for
+    /// P4Runtime switches, with packets if the [`Target`] has some.
+    pub commits: Option<commits::Settings>,
 }
 
 /// The protocol between this program and the switch.
@@ -90,14 +105,20 @@ pub struct Outcome {
     /// The rates and latencies with which the switch inserts, modifies and deletes table entries.
     /// The list is empty if they were not measured.
     pub updates: Vec<updates::Measured>,
+    /// The highest rate of updates that the switch sustains; `None` if it was not measured.
+    pub sustained: Option<sustained::Measured>,
     /// The rate of reads; `None` if it was not measured.
     pub reads: Option<reads::Measured>,
+    /// The age of a counter; `None` if it was not measured.
+    pub counters: Option<counters::Measured>,
     /// The capacity of the table; `None` if it was not measured.
     pub capacity: Option<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
-    /// The slow path; `None` if it was not measured, and for P4Runtime.
+    /// The slow path; `None` if it was not measured.
     pub slow_path: Option<slow_path::Measured>,
+    /// The digests; `None` if they were not measured, and for OpenFlow.
+    pub digests: Option<digests::Measured>,
     /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
@@ -106,6 +127,8 @@ pub struct Outcome {
     pub meters: Option<meters::Measured>,
     /// The groups; `None` if they were not measured.
     pub groups: Option<groups::Measured>,
+    /// The commits of a pipeline; `None` if they were not measured.
+    pub commits: Option<commits::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
@@ -129,25 +152,40 @@ pub fn measure(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = Session::open(target, plan.entries, stop, watch).await?;
+        let others = match &plan.updates {
+            Some(settings) => updates::other_tables(&mut session, &settings.tables)?,
+            None => Vec::new(),
+        };
         let mut outcome = Outcome {
             subject: subject(&mut session),
             updates: Vec::new(),
+            sustained: None,
             reads: None,
+            counters: None,
             capacity: None,
             effects: None,
             slow_path: None,
+            digests: None,
             roles: None,
             timeouts: Vec::new(),
             meters: None,
             groups: None,
+            commits: None,
             late_errors: 0,
             failures: Vec::new(),
         };
-        let course = Course { target, plan, stop };
+        let course = Course { target, plan, others, stop };
         if let Err(error) = course.tests(&mut session, watch, &mut outcome).await {
             outcome.failures.push(error.to_string());
         }
-        match session.restore().await {
+        let restored = session.restore().await;
+        outcome.failures.extend(session.differences().iter().map(|one| {
+            format!(
+                "table {} has another number of entries than before ({:+})",
+                one.table, one.more
+            )
+        }));
+        match restored {
             Ok(0) => {}
             Ok(more @ 1..) => outcome
                 .failures
@@ -171,6 +209,8 @@ pub fn measure(
 struct Course<'a> {
     target: &'a Target,
     plan: &'a Plan,
+    /// The makers of entries for the further tables of the test of updates.
+    others: Vec<EntryMaker>,
     stop: &'a AtomicBool,
 }
 
@@ -185,32 +225,55 @@ impl Course<'_> {
         let is_stopped = || stop.load(Ordering::Relaxed);
         if let Some(settings) = &plan.updates {
             let mut step = |done, of| watch.step("updates", done, of);
-            outcome.updates = updates::measure(session, settings, stop, &mut step).await?;
+            outcome.updates =
+                updates::measure(session, settings, &self.others, stop, &mut step).await?;
+        }
+        if let (Some(settings), false) = (&plan.sustained, is_stopped()) {
+            let mut step = |done, of| watch.step("sustained rate", done, of);
+            outcome.sustained = Some(sustained::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.reads, is_stopped()) {
             let mut step = |done, of| watch.step("reads", done, of);
             outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
+        }
+        if let (Some(settings), Target::P4Runtime { traffic: Some(traffic), .. }, false) =
+            (&plan.counters, self.target, is_stopped())
+            && let Channel::P4Runtime(channel) = session.channel()
+        {
+            let mut step = |done, of| watch.step("counter", done, of);
+            let client = channel.client.clone();
+            let found = counters::measure(&client, traffic, settings, stop, &mut step);
+            outcome.counters = found.await?;
         }
         if let (Some(settings), false) = (&plan.capacity, is_stopped()) {
             let mut step = |done, of| watch.step("capacity", done, of);
             outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
         }
         if let (Some(settings), false) = (&plan.effects, is_stopped()) {
-            let mut step = |done, of| watch.step("effects", done, of);
-            let changes = live::Changes { settings, stop, progress: &mut step };
-            outcome.effects = self.effects(session, changes).await?;
-        }
-        if let (Some(settings), Target::OpenFlow { ports: Some(ports), .. }, false) =
-            (&plan.slow_path, self.target, is_stopped())
-        {
-            // If the test fails, the session deletes the flow entry of a reaction.
-            let numbers = session.lend(settings.flows());
-            if let Channel::OpenFlow(channel) = session.channel() {
-                let mut step = |done, of| watch.step("slow path", done, of);
-                let found =
-                    slow_path::measure(channel, ports, &numbers, settings, stop, &mut step)?;
-                outcome.slow_path = Some(found);
+            let (mut atomicities, mut unimplemented) = (Vec::new(), Vec::new());
+            for atomicity in &settings.atomicities {
+                match session.refusal_of(*atomicity).await? {
+                    None => atomicities.push(*atomicity),
+                    Some(refusal) => unimplemented.push((*atomicity, refusal)),
+                }
             }
+            let mut step = |done, of| watch.step("effects", done, of);
+            let changes = live::Changes { settings, atomicities, stop, progress: &mut step };
+            let found = self.effects(session, changes).await?;
+            outcome.effects = found.map(|found| live::Measured { unimplemented, ..found });
+        }
+        if let (Some(settings), false) = (&plan.slow_path, is_stopped()) {
+            let mut step = |done, of| watch.step("slow path", done, of);
+            let rounds = slow_path::Rounds { settings, stop, progress: &mut step };
+            outcome.slow_path = self.slow_path(session, rounds).await?;
+        }
+        if let (Some(settings), Target::P4Runtime { digests: Some(traffic), .. }, false) =
+            (&plan.digests, self.target, is_stopped())
+            && let Channel::P4Runtime(channel) = session.channel()
+        {
+            let mut step = |done, of| watch.step("digests", done, of);
+            let rounds = digests::Rounds { settings, stop, progress: &mut step };
+            outcome.digests = Some(digests::over_p4runtime(channel, traffic, rounds).await?);
         }
         if let (Some(settings), Target::P4Runtime { device, .. }, false) =
             (&plan.roles, self.target, is_stopped())
@@ -248,6 +311,18 @@ impl Course<'_> {
         if let (Some(settings), false) = (&plan.groups, is_stopped()) {
             outcome.groups = self.groups(session, settings).await?;
             watch.step("groups", 1, 1);
+        }
+        if let (Some(settings), Target::P4Runtime { traffic, .. }, false) =
+            (&plan.commits, self.target, is_stopped())
+        {
+            // Entries of this measurement would be deleted, and counted as those of others.
+            session.empty().await?;
+            if let Channel::P4Runtime(channel) = session.channel() {
+                let mut step = |done, of| watch.step("pipeline", done, of);
+                let (client, traffic) = (channel.client.clone(), traffic.as_deref());
+                let found = commits::measure(&client, settings, traffic, stop, &mut step);
+                outcome.commits = Some(found.await?);
+            }
         }
         Ok(())
     }
@@ -311,6 +386,34 @@ impl Course<'_> {
                 Some(live::over_openflow(channel, ports, &numbers, changes).await?)
             }
             (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => None,
+        })
+    }
+
+    async fn slow_path(
+        &self,
+        session: &mut Session,
+        rounds: slow_path::Rounds<'_>,
+    ) -> Result<Option<slow_path::Measured>, DutError> {
+        Ok(match self.target {
+            Target::P4Runtime { slow_path: Some(traffic), .. } => match session.channel() {
+                Channel::P4Runtime(channel) => {
+                    Some(slow_path::over_p4runtime(channel, traffic, rounds).await?)
+                }
+                Channel::OpenFlow(_) => None,
+            },
+            Target::OpenFlow { ports: Some(ports), .. } => {
+                // If the test fails, the session deletes the flow entry of a reaction.
+                let numbers = session.lend(rounds.settings.flows());
+                match session.channel() {
+                    Channel::OpenFlow(channel) => {
+                        Some(slow_path::over_openflow(channel, ports, &numbers, rounds).await?)
+                    }
+                    Channel::P4Runtime(_) => None,
+                }
+            }
+            Target::P4Runtime { slow_path: None, .. } | Target::OpenFlow { ports: None, .. } => {
+                None
+            }
         })
     }
 }

@@ -10,16 +10,23 @@ use std::sync::atomic::AtomicBool;
 
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
+use controllers::openflow::ServerTls;
 
-use crate::entries::EntryNumber;
+use crate::digests;
+use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
 use crate::flows::FlowMatch;
 use crate::live;
+use crate::slow_path;
+use crate::sustained::Trial;
+use crate::updates::LoadedTable;
 use crate::watch::Watch;
-use crate::window::{Operation, Phase, Shape, Work};
+use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::{P4RuntimeChannel, read_entities, refused_write, write_updates};
+pub(crate) use self::p4runtime::{
+    P4RuntimeChannel, Stream, read_entities, refused_write, take_messages, wire, write_updates,
+};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;
@@ -42,6 +49,8 @@ pub struct Listening {
     pub address: SocketAddr,
     /// The versions that are offered to the switch; both if there is none.
     pub versions: Vec<Version>,
+    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    pub tls: Option<ServerTls>,
     /// The fields that flows match.
     pub matching: FlowMatch,
 }
@@ -57,6 +66,10 @@ pub enum Target {
         table: Option<String>,
         /// The packets of the test of effects; `None` if the plan does not have it.
         traffic: Option<Box<live::Traffic>>,
+        /// The packets of the test of the slow path; `None` if the plan does not have it.
+        slow_path: Option<Box<slow_path::Traffic>>,
+        /// The packets of the test of digests; `None` if the plan does not have it.
+        digests: Option<Box<digests::Traffic>>,
     },
     /// An OpenFlow switch, which connects to this program.
     OpenFlow {
@@ -83,6 +96,27 @@ pub(crate) struct Session {
     numbers: Vec<EntryNumber>,
     /// The entries of this measurement that may be in the table.
     owned: BTreeSet<EntryNumber>,
+    /// The largest number of entries that are used of a table.
+    most: u64,
+    /// The tables that did not have as many entries as before when another one was turned to.
+    differences: Vec<Difference>,
+}
+
+/// A table with another number of entries than before the measurement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// The name of the table.
+    pub(crate) table: String,
+    /// The number of entries that were added; negative if entries are missing.
+    pub(crate) more: i64,
+}
+
+/// The entries for a load: those with which the table is filled beforehand, and those that can be
+/// inserted then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) filled: Vec<EntryNumber>,
+    pub(crate) free: Vec<EntryNumber>,
 }
 
 impl Session {
@@ -110,7 +144,47 @@ impl Session {
                 (Channel::OpenFlow(Box::new(channel)), present, numbers)
             }
         };
-        Ok(Self { channel, present, numbers, owned: BTreeSet::new() })
+        let (owned, differences) = (BTreeSet::new(), Vec::new());
+        Ok(Self { channel, present, numbers, owned, most: entries, differences })
+    }
+
+    /// Turns to another table of a P4Runtime switch, after the entries of this measurement are
+    /// removed from the present one. Returns the maker of the entries until now.
+    ///
+    /// # Errors
+    /// Returns an error if a request fails as a whole.
+    pub(crate) async fn turn_to(&mut self, maker: EntryMaker) -> Result<EntryMaker, DutError> {
+        let more = self.restore().await?;
+        let Channel::P4Runtime(channel) = &mut self.channel else { return Ok(maker) };
+        let before = channel.turn_to(maker);
+        if more != 0 {
+            self.differences.push(Difference { table: before.table().name.clone(), more });
+        }
+        let present = channel.read().await?;
+        self.numbers = channel.maker().absent(self.most, &present);
+        self.present = present.len();
+        Ok(before)
+    }
+
+    /// Returns the tables that did not have as many entries as before when another one was turned
+    /// to.
+    pub(crate) fn differences(&self) -> &[Difference] {
+        &self.differences
+    }
+
+    /// Returns the answer with which the switch refuses an atomicity that it does not implement;
+    /// `None` if it implements it.
+    pub(crate) async fn refusal_of(
+        &mut self,
+        atomicity: BatchAtomicity,
+    ) -> Result<Option<Refusal>, DutError> {
+        let lent = self.lend(2);
+        match (&mut self.channel, lent.as_slice()) {
+            (Channel::P4Runtime(channel), [one, other]) => {
+                channel.refusal_of(atomicity, [*one, *other]).await
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => Ok(None),
+        }
     }
 
     /// Returns the control channel.
@@ -126,6 +200,17 @@ impl Session {
         }
     }
 
+    /// Returns the table of the session.
+    pub(crate) fn loaded_table(&self) -> LoadedTable {
+        let (name, kind) = match &self.channel {
+            Channel::P4Runtime(channel) => {
+                (channel.maker().table().name.clone(), channel.maker().kind())
+            }
+            Channel::OpenFlow(_) => ("0".to_owned(), None),
+        };
+        LoadedTable { name, kind, size: self.size() }
+    }
+
     /// Returns the number of entries that the table had before the measurement.
     pub(crate) fn present(&self) -> usize {
         self.present
@@ -136,9 +221,20 @@ impl Session {
         &self.numbers
     }
 
-    /// Writes updates of entries.
+    /// Writes updates of entries, of which the switch refuses each on its own.
     pub(crate) async fn write(
         &mut self,
+        work: Work<'_>,
+        shape: Shape,
+        stop: &AtomicBool,
+    ) -> Result<Phase, DutError> {
+        self.write_with(BatchAtomicity::ContinueOnError, work, shape, stop).await
+    }
+
+    /// Writes updates of entries in requests with an atomicity, which OpenFlow does not have.
+    pub(crate) async fn write_with(
+        &mut self,
+        atomicity: BatchAtomicity,
         work: Work<'_>,
         shape: Shape,
         stop: &AtomicBool,
@@ -149,7 +245,7 @@ impl Session {
             self.owned.extend(numbers);
         }
         let (phase, sent) = match &mut self.channel {
-            Channel::P4Runtime(channel) => channel.send(work, shape, stop).await?,
+            Channel::P4Runtime(channel) => channel.send(work, shape, atomicity, stop).await?,
             Channel::OpenFlow(channel) => channel.send(work, shape, stop)?,
         };
         if operation == Operation::Insert {
@@ -182,6 +278,65 @@ impl Session {
         self.numbers.get(..fits).unwrap_or(&self.numbers)
     }
 
+    /// Returns the entries with which the table is filled to `occupancy` percent, and those that can
+    /// be inserted then. The percentage is that of the declared size, or of the entries that the
+    /// measurement may use if they are fewer. A tenth of the size is left free, unless the table is
+    /// filled to more than 80 %: then as many entries can be inserted as are a tenth of the size.
+    pub(crate) fn room(&self, occupancy: u8) -> Room {
+        let share = |size: usize, percent: u8| {
+            size / 100 * usize::from(percent) + size % 100 * usize::from(percent) / 100
+        };
+        let usable = self.present.saturating_add(self.numbers.len());
+        let size = self.size().map(|size| usize::try_from(size).unwrap_or(usize::MAX));
+        let whole = size.map_or(usable, |size| size.min(usable));
+        let filled = share(whole, occupancy).saturating_sub(self.present);
+        let most = occupancy.saturating_add(10).clamp(90, 100);
+        let end = size.map_or(usable, |size| share(size, most)).saturating_sub(self.present);
+        let end = end.min(self.numbers.len());
+        let (filled, free) = self.numbers[..end].split_at(filled.min(end));
+        Room { filled: filled.to_vec(), free: free.to_vec() }
+    }
+
+    /// Makes a trial with entries of this session. Returns it with the share of the schedule's time
+    /// during which this thread ran. If `stop` is set, no further request is sent.
+    pub(crate) async fn run(
+        &mut self,
+        trial: Trial,
+        stop: &AtomicBool,
+    ) -> Result<(Trial, f64), DutError> {
+        // Any of them may be in the table when a request fails.
+        self.owned.extend(&self.numbers);
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.run(trial, stop).await,
+            Channel::OpenFlow(channel) => channel.run(trial, stop),
+        }
+    }
+
+    /// Returns the number of entries that the table has too many or too few, when it should have
+    /// `own` entries of this measurement. An OpenFlow switch has a second to list its flows.
+    pub(crate) async fn wrong(&mut self, own: usize) -> Result<usize, DutError> {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => {
+                Ok(channel.read().await?.len().abs_diff(self.present + own))
+            }
+            Channel::OpenFlow(channel) => {
+                Ok(usize::try_from(channel.missing()?).unwrap_or(usize::MAX))
+            }
+        }
+    }
+
+    /// Deletes all entries of this measurement that may be in the table.
+    pub(crate) async fn empty(&mut self) -> Result<(), DutError> {
+        let owned: Vec<EntryNumber> = self.owned.iter().copied().collect();
+        let never = AtomicBool::new(false);
+        let shape = Shape { window: 4, time: None };
+        // Entries that the switch had refused are not there to be deleted.
+        let work = Work { operation: Operation::Delete, numbers: &owned, batch: RESTORED };
+        self.write(work, shape, &never).await?;
+        self.owned.clear();
+        Ok(())
+    }
+
     /// Returns up to `count` entries that the switch does not have, which a test writes without
     /// this session. They are deleted when the switch is restored.
     pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
@@ -210,13 +365,7 @@ impl Session {
     /// # Errors
     /// Returns an error if a request fails as a whole.
     pub(crate) async fn restore(&mut self) -> Result<i64, DutError> {
-        let owned: Vec<EntryNumber> = self.owned.iter().copied().collect();
-        let never = AtomicBool::new(false);
-        let shape = Shape { window: 4, time: None };
-        // Entries that the switch had refused are not there to be deleted.
-        let work = Work { operation: Operation::Delete, numbers: &owned, batch: RESTORED };
-        self.write(work, shape, &never).await?;
-        self.owned.clear();
+        self.empty().await?;
         match &mut self.channel {
             Channel::P4Runtime(channel) => {
                 let after = channel.read().await?.len();

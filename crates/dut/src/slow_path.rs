@@ -1,27 +1,35 @@
-//! Measures the slow path of an OpenFlow switch: packets that it passes to its controller, packets
-//! that the controller makes it send, and the reaction to the first packet of a flow.
+//! Measures the slow path of a switch: packets that it passes to its controller, packets that the
+//! controller makes it send, and the reaction to the first packet of a flow.
 //!
 //! Rates are measured with a constant number of packets on their way, delays at shares of that rate
 //! by a schedule that does not wait for the switch. One thread sends, looks for arrivals and serves
 //! the control channel, with one monotonic clock.
 
 mod bench;
+mod control;
+mod figures;
+mod packets;
 mod tally;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use p4runtime::proto::v1;
+use packetio::Port;
 use statistics::Ordered;
 
-use self::bench::{Bench, Pace, Trial};
+use self::bench::{Bench, Crossed, Pace, Trial};
+use self::control::{Control, DefaultEntry, OpenFlowControl, P4RuntimeControl};
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
-use crate::live::Ports;
+use crate::live::{self, Control as _, Ports};
 use crate::outlet::Outlet;
-use crate::session::OpenFlowChannel;
+use crate::session::{Device, OpenFlowChannel, P4RuntimeChannel};
 use crate::window::Operation;
 
+pub use self::figures::{Crossing, Load, Measured, Reaction};
+pub use self::packets::{Packets, ReactiveFlow, Route, Traffic};
 pub use self::tally::Counts;
 
 /// The shares of the measured rate at which delays are measured.
@@ -70,171 +78,241 @@ impl Direction {
     }
 }
 
-/// The figures of one direction.
-#[derive(Clone, Debug)]
-pub struct Crossing {
-    /// The direction.
-    pub direction: Direction,
-    /// The arrivals per second of each round, with a constant number of packets on their way.
-    pub rates: Vec<f64>,
-    /// The fates of the packets while rates were measured.
-    pub counts: Counts,
-    /// Whether this program was the limit of the rate in most rounds: it hardly ever had nothing to
-    /// do.
-    pub is_limited_here: bool,
-    /// The delays at several loads.
-    pub loads: Vec<Load>,
+/// The rounds of a measurement.
+pub(crate) struct Rounds<'a> {
+    pub(crate) settings: &'a Settings,
+    /// Ends the measurement when it is set.
+    pub(crate) stop: &'a AtomicBool,
+    /// Called with the number of complete steps, and that of all steps.
+    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// The delays at one load.
-#[derive(Clone, Debug)]
-pub struct Load {
-    /// The load as a share of the mean of [`Crossing::rates`].
-    pub share: f64,
-    /// The packets per second that were due.
-    pub rate: f64,
-    /// The times from when packets were due until they arrived, of each round.
-    pub delays: Vec<Ordered<Duration>>,
-    /// The fates of the packets.
-    pub counts: Counts,
-}
-
-/// The reaction to the first packet of a flow. All times begin when the packet was sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reaction {
-    /// The time until the packet-in had arrived. The controller then sends a flow-mod and a barrier
-    /// request.
-    pub packet_in: Duration,
-    /// The time until the barrier reply had arrived.
-    pub answer: Duration,
-    /// The time until a packet had arrived that the switch forwarded by the new flow.
-    pub forwarded: Duration,
-}
-
-/// The measured slow path of a switch.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// The number of packets on their way when rates were measured.
-    pub window: usize,
-    /// The length of the packets in bytes.
-    pub length: usize,
-    /// The figures of each direction.
-    pub crossings: Vec<Crossing>,
-    /// The reactions of each round.
-    pub reactions: Vec<Vec<Reaction>>,
-    /// The number of flows whose packet-in, barrier reply or first forwarded packet did not arrive
-    /// within a second.
-    pub without_reaction: u64,
-}
-
-/// Measures the slow path through two ports. `numbers` are the flows to whose first packets the
-/// controller reacts; if the test fails, an entry of one of them may stay in the switch. The entry
-/// that sends packets to the controller is deleted in this case too.
-pub(crate) fn measure(
+/// Measures the slow path of an OpenFlow switch through two ports. `numbers` are the flows to whose
+/// first packets the controller reacts; if the test fails, an entry of one of them may stay in the
+/// switch. The entry that sends packets to the controller is deleted in this case too.
+pub(crate) async fn over_openflow(
     channel: &mut OpenFlowChannel,
     ports: &Ports,
     numbers: &[EntryNumber],
-    settings: &Settings,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(u64, u64),
+    rounds: Rounds<'_>,
 ) -> Result<Measured, DutError> {
     let outlets = Outlet::open(ports.wires.get(..2).unwrap_or(&ports.wires))?;
-    through(outlets, channel, numbers, settings, stop, progress)
+    through(outlets, channel, numbers, rounds).await
 }
 
-/// Measures the slow path through interfaces that are open.
-pub(crate) fn through(
+/// Measures an OpenFlow switch through interfaces that are open.
+pub(crate) async fn through(
     outlets: Vec<Outlet>,
     channel: &mut OpenFlowChannel,
     numbers: &[EntryNumber],
-    settings: &Settings,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(u64, u64),
+    rounds: Rounds<'_>,
 ) -> Result<Measured, DutError> {
-    let outlets: Result<[Outlet; 2], _> = outlets.try_into();
-    let Ok(outlets) = outlets else { return Err(DutError::NoRules) };
-    let mut bench = Bench::new(channel, outlets, stop);
+    let [ingress, egress] = outlets.as_slice() else { return Err(DutError::NoRules) };
+    let (ingress, egress) = (ingress.number(), egress.number());
+    let maker = channel.maker();
+    let flow = |number: &EntryNumber| ReactiveFlow {
+        port: ingress,
+        packet: maker.packet(*number),
+        before: None,
+        entry: FlowEntry { selects: Selector::One(*number), output: Output::Port(egress) },
+        egress,
+    };
+    // No flow is made with so great a number.
+    let packet = maker.packet(EntryNumber(maker.matching.different() - 1));
+    let packets = Packets {
+        to_controller: Some(Route { port: ingress, packet: packet.clone() }),
+        from_controller: Some(Route { port: egress, packet }),
+        flows: numbers.iter().map(flow).collect(),
+    };
+    let (control, clock) = (OpenFlowControl::new(channel, egress), Instant::now());
+    let mut bench = Bench::new(control, outlets, rounds.stop, &clock);
     let to_controller = FlowEntry { selects: Selector::Rest, output: Output::Controller };
-    let found = bench
-        .request(Operation::Insert, &[to_controller])
-        .and_then(|()| rounds(&mut bench, numbers, settings, stop, progress));
-    bench.request(Operation::Delete, &[to_controller])?;
+    let found = match bench.request(Operation::Insert, &to_controller).await {
+        Ok(()) => measure(&mut bench, &packets, rounds).await,
+        Err(error) => Err(error),
+    };
+    bench.request(Operation::Delete, &to_controller).await?;
     found
 }
 
-fn rounds(
-    bench: &mut Bench<'_>,
-    numbers: &[EntryNumber],
+/// Measures the slow path of a P4Runtime switch. Deletes the entries of the measurement, and puts
+/// the default entry back, also if the test fails.
+pub(crate) async fn over_p4runtime(
+    channel: &mut P4RuntimeChannel,
+    traffic: &Traffic,
+    rounds: Rounds<'_>,
+) -> Result<Measured, DutError> {
+    through_p4runtime(Outlet::open(&traffic.wires)?, channel, traffic, rounds).await
+}
+
+/// Measures the slow path of a P4Runtime switch through ports that are open, such as ports in memory
+/// of a switch in this process, instead of those that `traffic` names. Becomes the primary controller
+/// of the device for the time, and leaves it as it was found. If `stop` is set, ends soon with the
+/// results until then.
+///
+/// # Errors
+/// Returns an error if the switch cannot be measured, or if it was not left as it was found.
+pub fn measure_through(
+    device: &Device,
+    traffic: &Traffic,
+    ports: Vec<(u32, Port)>,
     settings: &Settings,
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Measured, DutError> {
+    let outlets = ports.into_iter().map(|(number, port)| Outlet::new(number, port)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut channel = P4RuntimeChannel::open(device, None).await?;
+        let rounds = Rounds { settings, stop, progress: &mut |_, _| {} };
+        through_p4runtime(outlets, &mut channel, traffic, rounds).await
+    })
+}
+
+async fn through_p4runtime(
+    outlets: Vec<Outlet>,
+    channel: &mut P4RuntimeChannel,
+    traffic: &Traffic,
+    rounds: Rounds<'_>,
+) -> Result<Measured, DutError> {
+    live::check_program(&channel.client, &traffic.p4info).await?;
+    let Traffic { beside, default_entry, packets, .. } = traffic;
+    let entries = packets.flows.iter().map(|flow| &flow.entry).chain(beside);
+    let mut tables: Vec<u32> = entries.map(|entry| entry.table_id).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    let client = channel.client.clone();
+    let mut updates = live::P4RuntimeControl::read(client.clone(), tables).await?;
+    let flows = packets.flows.iter().filter(|flow| !updates.was_there(&flow.entry));
+    let packets = Packets { flows: flows.cloned().collect(), ..packets.clone() };
+    let beside: Vec<v1::TableEntry> =
+        beside.iter().filter(|entry| !updates.was_there(entry)).cloned().collect();
+    let before = match default_entry {
+        Some(entry) => Some(DefaultEntry::read(client, entry.table_id).await?),
+        None => None,
+    };
+    let prepared = async {
+        updates.carry_out(Operation::Insert, &beside).await?;
+        match default_entry {
+            Some(entry) => updates.carry_out(Operation::Modify, std::slice::from_ref(entry)).await,
+            None => Ok(()),
+        }
+    };
+    let found = match prepared.await {
+        Ok(()) => {
+            let clock = Instant::now();
+            let control = P4RuntimeControl::new(&mut updates, channel.stream(), &traffic.metadata);
+            let mut bench = Bench::new(control, outlets, rounds.stop, &clock);
+            measure(&mut bench, &packets, rounds).await
+        }
+        Err(error) => Err(error),
+    };
+    let put_back = match before {
+        Some(before) => before.restore(&mut updates).await,
+        None => Ok(()),
+    };
+    let left = live::Control::restore(&mut updates).await?;
+    put_back?;
+    match left {
+        0 => found.map(|found| Measured { lacks: traffic.lacks.clone(), ..found }),
+        count => Err(DutError::NotRestored { count }),
+    }
+}
+
+/// Makes all rounds of each direction, and then those of reactions.
+async fn measure<C: Control>(
+    bench: &mut Bench<'_, C>,
+    packets: &Packets<C::Entry>,
+    Rounds { settings, stop, progress }: Rounds<'_>,
 ) -> Result<Measured, DutError> {
     let is_stopped = || stop.load(Ordering::Relaxed);
     let mut measured = Measured {
         window: settings.window,
-        length: bench.length(),
         crossings: Vec::new(),
         reactions: Vec::new(),
         without_reaction: 0,
+        lacks: Vec::new(),
     };
     let steps = u64::from(settings.rounds) * 3;
     let mut done = 0;
     for direction in Direction::ALL {
-        let mut crossing = Crossing {
-            direction,
-            rates: Vec::new(),
-            counts: Counts::default(),
-            is_limited_here: false,
-            loads: Vec::new(),
+        let route = match direction {
+            Direction::PacketIn => &packets.to_controller,
+            Direction::PacketOut => &packets.from_controller,
         };
-        let mut limited = 0;
-        // The first round warms the caches of the switch and is not counted.
-        for round in 0..=settings.rounds {
-            let trial = bench.trial(direction, Pace::Window(settings.window), settings.time)?;
-            if is_stopped() {
-                return Ok(measured);
-            }
-            if round > 0 {
-                crossing.counts.add(trial.counts);
-                crossing.rates.extend(trial.rate);
-                limited += usize::from(trial.is_limited_here);
-            }
-        }
-        crossing.is_limited_here = 2 * limited > crossing.rates.len();
-        let mean = crossing.rates.iter().sum::<f64>() / crossing.rates.len().max(1) as f64;
-        if mean > 0.0 {
-            crossing.loads = loads(bench, direction, mean, settings)?;
-        }
         done += u64::from(settings.rounds);
+        let Some(route) = route else { continue };
+        let crossing = crossing(bench, direction, route, settings, stop).await?;
         progress(done, steps);
         if is_stopped() {
             return Ok(measured);
         }
         measured.crossings.push(crossing);
     }
-    let mut fresh = numbers.iter().copied();
+    let mut flows = packets.flows.iter().cycle();
     for _ in 0..settings.rounds {
         let mut round = Vec::new();
-        for number in fresh.by_ref().take(settings.reactions as usize) {
-            match bench.reaction(number)? {
+        for flow in flows.by_ref().take(settings.reactions as usize) {
+            match bench.reaction(flow).await? {
                 Some(reaction) => round.push(reaction),
                 None if is_stopped() => return Ok(measured),
                 None => measured.without_reaction += 1,
             }
         }
-        measured.reactions.push(round);
+        if !packets.flows.is_empty() {
+            measured.reactions.push(round);
+        }
         done += 1;
         progress(done, steps);
     }
     Ok(measured)
 }
 
-/// Measures delays at several loads, one after the other in each round.
-fn loads(
-    bench: &mut Bench<'_>,
+/// Measures the rate in one direction, and then the delays at several loads. The rate alone is
+/// measured if the test is stopped meanwhile.
+async fn crossing<C: Control>(
+    bench: &mut Bench<'_, C>,
     direction: Direction,
-    highest: f64,
+    route: &Route,
     settings: &Settings,
+    stop: &AtomicBool,
+) -> Result<Crossing, DutError> {
+    let mut crossing = Crossing {
+        direction,
+        length: route.packet.len(),
+        rates: Vec::new(),
+        counts: Counts::default(),
+        is_limited_here: false,
+        loads: Vec::new(),
+    };
+    let crossed =
+        Crossed { direction, route, pace: Pace::Window(settings.window), time: settings.time };
+    let mut limited = 0;
+    // The first round warms the caches of the switch and is not counted.
+    for round in 0..=settings.rounds {
+        let trial = bench.trial(crossed).await?;
+        if stop.load(Ordering::Relaxed) {
+            return Ok(crossing);
+        }
+        if round > 0 {
+            crossing.counts.add(trial.counts);
+            crossing.rates.extend(trial.rate);
+            limited += usize::from(trial.is_limited_here);
+        }
+    }
+    crossing.is_limited_here = 2 * limited > crossing.rates.len();
+    let mean = crossing.rates.iter().sum::<f64>() / crossing.rates.len().max(1) as f64;
+    if mean > 0.0 {
+        crossing.loads = loads(bench, crossed, mean, settings.rounds).await?;
+    }
+    Ok(crossing)
+}
+
+/// Measures delays at several loads, one after the other in each round.
+async fn loads<C: Control>(
+    bench: &mut Bench<'_, C>,
+    crossed: Crossed<'_>,
+    highest: f64,
+    rounds: u32,
 ) -> Result<Vec<Load>, DutError> {
     let mut loads = LOADS.map(|share| Load {
         share,
@@ -242,10 +320,10 @@ fn loads(
         delays: Vec::new(),
         counts: Counts::default(),
     });
-    for _ in 0..settings.rounds {
+    for _ in 0..rounds {
         for load in &mut loads {
-            let Trial { delays, counts, .. } =
-                bench.trial(direction, Pace::Rate(load.rate), settings.time)?;
+            let at_load = Crossed { pace: Pace::Rate(load.rate), ..crossed };
+            let Trial { delays, counts, .. } = bench.trial(at_load).await?;
             load.delays.push(Ordered::of(delays));
             load.counts.add(counts);
         }
@@ -255,3 +333,5 @@ fn loads(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod virtual_time;

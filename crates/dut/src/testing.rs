@@ -1,12 +1,13 @@
 //! Functions that the tests of several modules share.
 
 pub(crate) mod made_switch;
+pub(crate) mod ticking;
 
 use std::sync::Arc;
 
-use entities::schema::Schema;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
+use p4runtime::p4info::Schema;
 
 /// Returns the schema of a program in P4 source.
 pub(crate) fn schema(source: &str) -> Arc<Schema> {
@@ -15,6 +16,5 @@ pub(crate) fn schema(source: &str) -> Arc<Schema> {
     let messages = compiled.messages(Style::Plain);
     let program = compiled.program.unwrap_or_else(|| panic!("{messages}"));
     let p4info = p4lang::p4info::generate(&program).expect("it has a P4Info");
-    let schema = p4runtime::p4info::Schema::new(p4info).expect("it is valid");
-    Arc::clone(schema.objects())
+    Schema::new(p4info).expect("it is valid")
 }

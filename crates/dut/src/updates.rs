@@ -6,6 +6,10 @@
 //! repeated until inserts have taken the time. So every load begins with the same number of entries
 //! in the table. Requests always wait at the switch: a further one is sent as soon as an answer
 //! arrives. The rates of the rounds are independent samples.
+//!
+//! Loads differ in one property from a base: in the number of updates in a request, in the number of
+//! entries that the table has beforehand, or in the atomicity of requests. Further tables are
+//! measured with the base load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,9 +19,14 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use statistics::Ordered;
 
+use crate::entries::{EntryMaker, MakerError};
 use crate::error::DutError;
-use crate::session::Session;
-use crate::window::{BUSY, Operation, Phase, Shape, Work};
+use crate::key_kind::KeyKind;
+use crate::session::{Channel, Session};
+use crate::window::{BUSY, BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
+
+/// The number of updates in a request that fills or empties the table for a load.
+const FILLED: usize = 100;
 
 /// The way in which updates are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +35,41 @@ pub struct Load {
     pub batch: usize,
     /// The number of requests that wait for their answers at the same time.
     pub window: usize,
+    /// The percentage of the table that is filled beforehand, from 0 to 99.
+    pub occupancy: u8,
+    /// What becomes of a request of which an update is refused. OpenFlow has only one kind.
+    pub atomicity: BatchAtomicity,
+}
+
+impl Load {
+    /// Returns a load of an empty table, in which each update is refused on its own.
+    #[must_use]
+    pub fn new(batch: usize, window: usize) -> Self {
+        Self { batch, window, occupancy: 0, atomicity: BatchAtomicity::ContinueOnError }
+    }
+}
+
+/// The tables that are measured beside the table of the session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum OtherTables {
+    /// No other table.
+    #[default]
+    None,
+    /// The tables with these names or aliases.
+    Named(Vec<String>),
+    /// The largest table of each kind of key that the table of the session does not have.
+    OfEachKind,
 }
 
 /// The settings of the test.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The loads that are measured.
+    /// The loads that are measured on the table of the session.
     pub loads: Vec<Load>,
+    /// The load with which other tables are measured.
+    pub base: Load,
+    /// The other tables, of a P4Runtime switch.
+    pub tables: OtherTables,
     /// The number of rounds.
     pub rounds: u32,
     /// The time for which entries are inserted in each round of each load. Modifying and deleting
@@ -42,13 +79,32 @@ pub struct Settings {
     pub seed: u64,
 }
 
+/// The table of a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedTable {
+    /// The fully qualified name of the table.
+    pub name: String,
+    /// The kind of its key; `None` for OpenFlow.
+    pub kind: Option<KeyKind>,
+    /// The number of entries that the program declares, or the switch reports; `None` if there is
+    /// none.
+    pub size: Option<u64>,
+}
+
 /// The measured operation of one load.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// The table.
+    pub table: LoadedTable,
     /// The way in which updates were sent.
     pub load: Load,
     /// The operation of the updates.
     pub operation: Operation,
+    /// The number of entries that the table had before the updates of the last round.
+    pub before: usize,
+    /// The answer with which the switch refused the atomicity of the load as one that it does not
+    /// implement; there are no rounds then.
+    pub unimplemented: Option<Refusal>,
     /// The phase of each round.
     pub rounds: Vec<Phase>,
 }
@@ -115,62 +171,148 @@ impl Measured {
     }
 }
 
-/// Measures all loads. `progress` is called with the number of loads that are complete and with
-/// the number of all loads in all rounds. If `stop` is set, returns what was measured until then.
+/// Returns the makers of entries for other tables of a P4Runtime switch.
+///
+/// # Errors
+/// Returns an error if no entries can be made for a named table.
+pub(crate) fn other_tables(
+    session: &mut Session,
+    tables: &OtherTables,
+) -> Result<Vec<EntryMaker>, DutError> {
+    let Channel::P4Runtime(channel) = session.channel() else { return Ok(Vec::new()) };
+    let schema = channel.schema();
+    match tables {
+        OtherTables::None => Ok(Vec::new()),
+        OtherTables::Named(names) => {
+            let makers = names.iter().map(|name| EntryMaker::new(schema, Some(name)));
+            let makers: Result<Vec<EntryMaker>, MakerError> = makers.collect();
+            Ok(makers?)
+        }
+        OtherTables::OfEachKind => {
+            let mut makers = EntryMaker::of_each_kind(schema);
+            makers.retain(|one| one.kind() != channel.maker().kind());
+            Ok(makers)
+        }
+    }
+}
+
+/// Measures all loads, and then the base load on the other tables. `progress` is called with the
+/// number of loads that are complete and with the number of all loads in all rounds. If `stop` is
+/// set, returns what was measured until then.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
 pub(crate) async fn measure(
     session: &mut Session,
     settings: &Settings,
+    others: &[EntryMaker],
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<Measured>, DutError> {
-    let each = settings.loads.iter();
-    let each = each.flat_map(|load| Operation::ALL.map(|operation| (*load, operation)));
-    let mut measured: Vec<Measured> =
-        each.map(|(load, operation)| Measured { load, operation, rounds: Vec::new() }).collect();
-    let all = settings.loads.len() as u64 * u64::from(settings.rounds);
+    let all = (settings.loads.len() + others.len()) as u64 * u64::from(settings.rounds);
     let mut done = 0;
+    let mut step = || {
+        done += 1;
+        progress(done, all);
+    };
+    let mut measured = on_table(session, settings, &settings.loads, stop, &mut step).await?;
+    let mut first = None;
+    for maker in others {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let before = session.turn_to(maker.clone()).await?;
+        first.get_or_insert(before);
+        measured.extend(on_table(session, settings, &[settings.base], stop, &mut step).await?);
+    }
+    if let Some(first) = first {
+        session.turn_to(first).await?;
+    }
+    Ok(measured)
+}
+
+/// Measures loads on the table of the session. Calls `step` after each load of each round.
+async fn on_table(
+    session: &mut Session,
+    settings: &Settings,
+    loads: &[Load],
+    stop: &AtomicBool,
+    step: &mut dyn FnMut(),
+) -> Result<Vec<Measured>, DutError> {
+    let table = session.loaded_table();
+    let mut measured = Vec::new();
+    for load in loads {
+        let unimplemented = match load.atomicity {
+            BatchAtomicity::ContinueOnError => None,
+            BatchAtomicity::RollbackOnError | BatchAtomicity::DataplaneAtomic => {
+                session.refusal_of(load.atomicity).await?
+            }
+        };
+        measured.extend(Operation::ALL.map(|operation| Measured {
+            table: table.clone(),
+            load: *load,
+            operation,
+            before: session.present(),
+            unimplemented: unimplemented.clone(),
+            rounds: Vec::new(),
+        }));
+    }
     let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
     for _ in 0..settings.rounds {
-        let mut order: Vec<usize> = (0..settings.loads.len()).collect();
+        let mut order: Vec<usize> = (0..loads.len()).collect();
         order.shuffle(&mut random);
         for chosen in order {
-            let Some(load) = settings.loads.get(chosen) else { continue };
-            let phases = round(session, *load, settings.time, stop).await?;
-            if stop.load(Ordering::Relaxed) {
-                measured.retain(|one| !one.rounds.is_empty());
-                return Ok(measured);
+            let own = measured.chunks_exact_mut(Operation::ALL.len()).nth(chosen);
+            let (Some(load), Some(own)) = (loads.get(chosen), own) else { continue };
+            if own.iter().all(|one| one.unimplemented.is_none()) {
+                let Round { phases, before } = round(session, *load, settings.time, stop).await?;
+                if stop.load(Ordering::Relaxed) {
+                    measured.retain(|one| !one.rounds.is_empty());
+                    return Ok(measured);
+                }
+                for (one, phase) in own.iter_mut().zip(phases) {
+                    one.before = before;
+                    one.rounds.push(phase);
+                }
             }
-            let own = measured.iter_mut().skip(chosen * Operation::ALL.len());
-            own.zip(phases).for_each(|(one, phase)| one.rounds.push(phase));
-            done += 1;
-            progress(done, all);
+            step();
         }
     }
     Ok(measured)
 }
 
-/// Inserts, modifies and deletes entries, and repeats this until inserts have taken `time`, no
-/// entry was accepted or `stop` is set. Returns the phase of each operation, in the order of
-/// [`Operation::ALL`].
+/// A round of one load.
+struct Round {
+    /// The phase of each operation, in the order of [`Operation::ALL`].
+    phases: [Phase; 3],
+    /// The number of entries that the table had before.
+    before: usize,
+}
+
+/// Fills the table as the load demands. Then inserts, modifies and deletes entries, and repeats
+/// this until inserts have taken `time`, no entry was accepted or `stop` is set. In the end deletes
+/// the entries with which the table was filled.
 async fn round(
     session: &mut Session,
     load: Load,
     time: Duration,
     stop: &AtomicBool,
-) -> Result<[Phase; 3], DutError> {
+) -> Result<Round, DutError> {
+    let room = session.room(load.occupancy);
+    let whole = Shape { window: 4, time: None };
+    let fill = Work { operation: Operation::Insert, numbers: &room.filled, batch: FILLED };
+    let filled = session.write(fill, whole, stop).await?.accepted;
+    let before = session.present() + filled.len();
     let mut phases = Operation::ALL.map(|_| Phase::default());
     loop {
         let [insert, ..] = &phases;
         let left = time.saturating_sub(insert.duration);
-        let mut numbers = session.within_size().to_vec();
+        let mut numbers = room.free.clone();
         for (operation, phase) in Operation::ALL.into_iter().zip(&mut phases) {
             let time = (operation == Operation::Insert).then_some(left);
             let shape = Shape { window: load.window, time };
             let work = Work { operation, numbers: &numbers, batch: load.batch };
-            let mut series = session.write(work, shape, stop).await?;
+            let mut series = session.write_with(load.atomicity, work, shape, stop).await?;
             if operation == Operation::Insert {
                 series.missing = session.missing()?;
                 numbers.clone_from(&series.accepted);
@@ -179,7 +321,10 @@ async fn round(
         }
         let [insert, ..] = &phases;
         if insert.duration >= time || numbers.is_empty() || stop.load(Ordering::Relaxed) {
-            return Ok(phases);
+            break;
         }
     }
+    let empty = Work { operation: Operation::Delete, numbers: &filled, batch: FILLED };
+    session.write(empty, whole, &AtomicBool::new(false)).await?;
+    Ok(Round { phases, before })
 }

@@ -40,6 +40,31 @@ impl Operation {
     }
 }
 
+/// What becomes of the updates of a request if the switch refuses one of them (P4Runtime 1.5,
+/// section 12.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BatchAtomicity {
+    /// The switch carries out all others.
+    #[default]
+    ContinueOnError,
+    /// The switch takes back those that it carried out. Packets may meet a part of them meanwhile.
+    RollbackOnError,
+    /// The switch carries out none, and no packet meets only a part of them.
+    DataplaneAtomic,
+}
+
+impl BatchAtomicity {
+    /// Returns the name of the atomicity, which is that of P4Runtime in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ContinueOnError => "continue-on-error",
+            Self::RollbackOnError => "rollback-on-error",
+            Self::DataplaneAtomic => "dataplane-atomic",
+        }
+    }
+}
+
 /// A request that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {

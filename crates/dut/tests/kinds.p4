@@ -38,13 +38,23 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         actions = { forward; }
         const entries = { 1: forward(1); }
     }
+    table prefixes {
+        key = { h.ethernet.dst: lpm; m.class: exact; }
+        actions = { forward; NoAction; }
+        size = 2048;
+    }
+    table masks {
+        key = { h.ethernet.src: ternary; m.vrf: exact; }
+        actions = { forward; NoAction; }
+        size = 512;
+    }
     table idle {
         key = { h.ethernet.dst: exact; }
         actions = { forward; NoAction; }
         size = 1024;
         support_timeout = true;
     }
-    apply { kinds.apply(); narrow.apply(); fixed.apply(); idle.apply(); }
+    apply { kinds.apply(); narrow.apply(); fixed.apply(); prefixes.apply(); masks.apply(); idle.apply(); }
 }
 
 V1Switch(P(), V(), I(), E(), C(), D()) main;

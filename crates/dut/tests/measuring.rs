@@ -9,14 +9,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dut::capacity::Ending;
-use dut::updates::{Limit, Load};
+use dut::updates::{Limit, Load, OtherTables};
 use dut::{
-    Device, DutError, Operation, Outcome, Plan, Target, Watch, capacity, measure, reads, roles,
-    timeouts, updates,
+    BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
+    commits, measure, reads, roles, sustained, timeouts, updates,
 };
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, Standing};
+use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
 use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
@@ -87,7 +88,13 @@ impl Served {
 
 fn target(address: String, table: &str) -> Target {
     let device = Device { address, device_id: 1, tls: None };
-    Target::P4Runtime { device, table: Some(table.to_owned()), traffic: None }
+    Target::P4Runtime {
+        device,
+        table: Some(table.to_owned()),
+        traffic: None,
+        slow_path: None,
+        digests: None,
+    }
 }
 
 fn runtime() -> Runtime {
@@ -96,7 +103,11 @@ fn runtime() -> Runtime {
 }
 
 fn program() -> v1::ForwardingPipelineConfig {
-    let (source, options) = (include_str!("kinds.p4"), Options::default());
+    config(include_str!("kinds.p4"))
+}
+
+fn config(source: &str) -> v1::ForwardingPipelineConfig {
+    let options = Options::default();
     let compiled = p4lang::compile_text("kinds.p4", source, &options, &MemoryFiles::default());
     let program = compiled.program.expect("it is valid");
     p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info")
@@ -108,20 +119,29 @@ impl Watch for Silent {
     fn step(&mut self, _: &'static str, _: u64, _: u64) {}
 }
 
+fn updates_of(loads: Vec<Load>, time: Duration) -> updates::Settings {
+    let (base, tables) = (Load::new(10, 4), OtherTables::None);
+    updates::Settings { loads, base, tables, rounds: 3, time, seed: 1 }
+}
+
 fn short_plan() -> Plan {
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     let time = Duration::from_millis(50);
     Plan {
         entries: 10_000,
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, time)),
+        sustained: None,
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        digests: None,
         roles: None,
         timeouts: None,
         meters: None,
         groups: None,
+        commits: None,
+        counters: None,
     }
 }
 
@@ -157,6 +177,86 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
 }
 
 #[test]
+fn a_load_finds_the_occupancy_that_it_demands() {
+    let served = Served::new();
+    let occupied = |occupancy| Load { occupancy, ..Load::new(10, 4) };
+    let loads = [0, 50, 95].map(occupied).to_vec();
+    let updates = Some(updates_of(loads, Duration::from_millis(20)));
+    let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("narrow"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let inserts = found.updates.iter().filter(|one| one.operation == Operation::Insert);
+    let before: Vec<usize> = inserts.clone().map(|one| one.before).collect();
+    // The table has 4,096 entries.
+    assert_eq!(before, [0, 2048, 3891]);
+    for one in inserts {
+        assert_eq!(one.refused(), 0, "{:?}", one.load);
+        assert!(one.rounds.iter().all(|round| !round.accepted.is_empty()), "{:?}", one.load);
+    }
+    // With fewer entries than the table takes, the percentage is that of the entries.
+    let plan = Plan { entries: 1000, ..plan };
+    let found = outcome(&served.target("narrow"), &plan);
+    let before: Vec<usize> = found.updates.iter().map(|one| one.before).step_by(3).collect();
+    assert_eq!(before, [0, 500, 950]);
+}
+
+#[test]
+fn a_table_of_each_kind_is_measured_and_all_are_left_empty() {
+    let served = Served::new();
+    let mut updates = updates_of(vec![Load::new(1, 1)], Duration::from_millis(20));
+    updates.tables = OtherTables::OfEachKind;
+    let plan = Plan { updates: Some(updates), capacity: None, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let tables: Vec<_> = found.updates.iter().step_by(3).map(|one| one.table.clone()).collect();
+    let names: Vec<_> = tables.iter().map(|one| (one.name.as_str(), one.kind)).collect();
+    let expected = [
+        ("I.kinds", Some(KeyKind::Range)),
+        ("I.narrow", Some(KeyKind::Exact)),
+        ("I.prefixes", Some(KeyKind::Lpm)),
+        ("I.masks", Some(KeyKind::Ternary)),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(tables[2].size, Some(2048));
+    for one in &found.updates {
+        assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.table);
+    }
+    // Tests after that of updates measure the first table again.
+    assert_eq!(found.reads.map(|reads| reads.expected), Some(1000));
+    for table in ["kinds", "narrow", "prefixes", "masks"] {
+        let plan = Plan { updates: None, reads: None, ..plan.clone() };
+        assert_eq!(outcome(&served.target(table), &plan).subject.present, 0);
+    }
+    let mut unknown = plan;
+    if let Some(updates) = &mut unknown.updates {
+        updates.tables = OtherTables::Named(vec!["other".to_owned()]);
+    }
+    let stop = AtomicBool::new(false);
+    let refused = measure(&served.target("kinds"), &unknown, &stop, &mut Silent);
+    assert!(matches!(refused, Err(DutError::Maker(_))), "{refused:?}");
+}
+
+/// A fake server would be needed for a switch that refuses an atomicity; the emulated one
+/// implements all.
+#[test]
+fn every_atomicity_is_measured() {
+    let served = Served::new();
+    let atomicities = [
+        BatchAtomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic,
+    ];
+    let loads = atomicities.map(|atomicity| Load { atomicity, ..Load::new(10, 4) }).to_vec();
+    let updates = Some(updates_of(loads, Duration::from_millis(20)));
+    let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    for one in &found.updates {
+        assert_eq!((&one.unimplemented, one.rates().len()), (&None, 3), "{:?}", one.load);
+    }
+}
+
+#[test]
 fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
     let served = Served::new();
     let plan = Plan { updates: None, reads: None, ..short_plan() };
@@ -180,7 +280,7 @@ fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
 fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
     let served = Served::new();
     let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
-    let maker = dut::EntryMaker::new(schema.expect("it is valid").objects(), Some("narrow"));
+    let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let maker = maker.expect("it is suitable");
     let numbers = (0..100).map(dut::EntryNumber);
     let updates = numbers.map(|number| maker.update(number, Operation::Insert)).collect();
@@ -284,10 +384,11 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
     const DELAY: Duration = Duration::from_millis(20);
     let served = Served::new();
     let target = target(delayed(&served.address, DELAY), "kinds");
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 1, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(1, 4)];
     let time = Duration::from_millis(200);
     let plan = Plan {
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, time)),
+        sustained: None,
         reads: None,
         capacity: None,
         ..short_plan()
@@ -302,6 +403,34 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
         let limit = if one.load.window == 1 { Limit::Latency } else { Limit::Switch };
         assert_eq!(one.limit(), limit);
     }
+}
+
+#[test]
+fn a_search_for_the_sustained_rate_keeps_the_occupancy_and_leaves_nothing() {
+    let served = Served::new();
+    let sustained = sustained::Settings {
+        batch: 10,
+        window: 4,
+        occupancy: 50,
+        time: Duration::from_millis(50),
+        is_rough: true,
+    };
+    let plan = Plan {
+        updates: None,
+        sustained: Some(sustained),
+        reads: None,
+        capacity: None,
+        ..short_plan()
+    };
+    let found = outcome(&served.target("narrow"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let sustained = found.sustained.expect("it was measured");
+    assert_eq!((sustained.entries, sustained.batch), (2048, 10));
+    // The switch refuses nothing, and the table has every entry after each trial.
+    assert_eq!((&sustained.refusal, sustained.wrong), (&None, 0));
+    assert!(!sustained.points.is_empty());
+    assert!(sustained.points.iter().all(|one| one.lost == 0.0), "{:?}", sustained.points);
+    assert_eq!(outcome(&served.target("narrow"), &plan).subject.present, 0);
 }
 
 #[test]
@@ -321,19 +450,79 @@ fn idle_entries_are_reported_in_time() {
 }
 
 #[test]
+fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_back() {
+    let served = Served::new();
+    let other = include_str!("kinds.p4").replace("size = 2048", "size = 1000");
+    let other = other
+        .replace("table masks", "table other_masks")
+        .replace("masks.apply", "other_masks.apply");
+    for (source, is_same) in [(include_str!("kinds.p4"), true), (other.as_str(), false)] {
+        let commits = commits::Settings { config: config(source), rounds: 2, entries: 50 };
+        let plan = Plan {
+            updates: None,
+            reads: None,
+            capacity: None,
+            commits: Some(commits),
+            ..short_plan()
+        };
+        let found = outcome(&served.target("kinds"), &plan);
+        assert_eq!(found.failures, [""; 0]);
+        let commits = found.commits.expect("it was measured");
+        assert_eq!((commits.is_same, &commits.refusal), (is_same, &None));
+        let kept = |all: &[commits::Committed]| -> Vec<(usize, usize)> {
+            all.iter().map(|one| (one.entries, one.kept)).collect()
+        };
+        assert_eq!(kept(&commits.verified), [(50, 0); 2]);
+        assert_eq!(kept(&commits.reconciled), [(50, 50); 2]);
+    }
+    let back = served.as_controller(500, async |client| {
+        let found = client.get_pipeline(ResponseType::All).await;
+        found.expect("it runs one").p4info
+    });
+    assert_eq!(back, program().p4info);
+}
+
+#[test]
+fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
+    let served = Served::new();
+    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
+    let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
+    served.as_controller(2, async |client| {
+        client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");
+    });
+    let commits = Some(commits::Settings { config: program(), rounds: 2, entries: 50 });
+    let plan = Plan { updates: None, reads: None, capacity: None, commits, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    assert!(found.commits.is_none());
+    let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
+    assert!(failure.contains("the switch has 1 entries, members or groups"), "{failure}");
+    let all = v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry::default())) };
+    let there = served.as_controller(500, async |client| client.read(vec![all]).await);
+    let there = there.expect("it answers").into_iter().filter(|entity| {
+        matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_const && !entry.is_default_action)
+    });
+    assert_eq!(there.count(), 1);
+}
+
+#[test]
 fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
     let served = Served::new();
     let plan = Plan {
         entries: 100,
         updates: None,
+        sustained: None,
         reads: None,
         capacity: None,
         effects: None,
         slow_path: None,
+        digests: None,
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
         meters: None,
         groups: None,
+        commits: None,
+        counters: None,
     };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());

@@ -7,9 +7,9 @@
 //!
 //! When a limit on the number of connections is reached, a new connection evicts the oldest
 //! handshaking or silent connection of the address that has the most connections. Idle connections
-//! thus give way to clients that are active, and a serving connection never gives way to a new one.
-//! When the limit on memory is reached, those unprotected connections are evicted that hold the
-//! most.
+//! are thus evicted in favour of active clients, and a new connection never evicts a serving one.
+//! When the limit on memory is reached, the unprotected connections that hold the most memory are
+//! evicted.
 
 mod limits;
 mod peer;
@@ -37,14 +37,14 @@ pub struct ConnectionId(u64);
 /// A connection that must be closed because a limit was reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// The connection to close.
+    /// The connection that must be closed.
     pub id: ConnectionId,
-    /// The limit that was reached.
+    /// The limit that was reached, so that the connection must be closed.
     pub limit: Limit,
 }
 
-/// A client's address, as limits count it. IPv6 addresses are reduced to their /64 network, because
-/// one host controls the whole network.
+/// The address of a client for the purpose of limits. An IPv6 address is reduced to its /64
+/// network, because one host controls the whole network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Address(IpAddr);
 
@@ -71,7 +71,7 @@ enum Stage {
 struct Connection {
     address: Address,
     stage: Stage,
-    /// The time at which the connection entered its stage.
+    /// The time at which the connection entered its current stage.
     since: Instant,
     /// The number of the connection's streams whose controllers are primary.
     primaries: usize,
@@ -80,7 +80,7 @@ struct Connection {
     is_wide: bool,
 }
 
-/// The connections of a server, and the memory that they hold, within the limits.
+/// The connections of a server and the memory that they hold, which are kept within the limits.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
@@ -163,8 +163,8 @@ impl Admission {
             .connections
             .iter()
             .filter(|(_, one)| one.stage != Stage::Serving && one.primaries == 0 && may_go(one));
-        // The map is in the order of arrival, and `max_by_key` returns the last of several maxima,
-        // so the iteration is reversed.
+        // The map is in the order of arrival. The iteration is reversed because `max_by_key`
+        // returns the last of several maxima.
         let first = idle.rev().max_by_key(|(_, one)| {
             let siblings = self.by_address.get(&one.address).copied().unwrap_or_default();
             (siblings, std::cmp::Reverse(one.since))
@@ -204,7 +204,8 @@ impl Admission {
     }
 
     /// Protects the connection from eviction while at least one of its streams is primary. Each
-    /// stream calls this with true when it becomes primary, and with false afterwards.
+    /// stream calls this function with true when it becomes primary, and with false when it no
+    /// longer is.
     pub fn protect(&mut self, id: ConnectionId, is_primary: bool) {
         if let Some(connection) = self.connections.get_mut(&id) {
             let primaries = &mut connection.primaries;
@@ -231,7 +232,7 @@ impl Admission {
     }
 
     /// Adds `bytes` to the memory that a connection holds. Appends to `evicted` the connections
-    /// that must be closed to make room for them.
+    /// that must be closed to free memory for these bytes.
     ///
     /// # Errors
     ///
@@ -254,13 +255,14 @@ impl Admission {
         Ok(())
     }
 
-    /// Evicts the connections that hold the most memory until `bytes` more may be held.
+    /// Evicts the connections that hold the most memory, until `bytes` more bytes may be held.
     ///
     /// # Errors
     ///
-    /// Returns [`Limit::Held`] if `requester`, for which the room is made, is one of these
-    /// connections. Then it alone is evicted, because its bytes need no room any more. The error is
-    /// the same, and no connection is evicted, if all unprotected ones together hold too little.
+    /// Returns [`Limit::Held`] if `requester`, which needs the bytes, is itself one of these
+    /// connections. Only `requester` is then evicted, because its bytes need no memory any more.
+    /// Also returns [`Limit::Held`], without an eviction, if all unprotected connections together
+    /// hold too little memory.
     fn make_room_for(
         &mut self,
         bytes: usize,
@@ -302,9 +304,10 @@ impl Admission {
         }
     }
 
-    /// Returns whether a serving connection may have a full window. If so, the window is included
-    /// in the memory that the connection holds from then on. All unprotected connections together
-    /// may use only half of the total memory for this, so that windows evict no connection.
+    /// Returns whether a serving connection may have an HTTP/2 window of full size. If so, the
+    /// window counts as memory of the connection from then on. The windows of all unprotected
+    /// connections together may use only half of the total memory, so that windows evict no
+    /// connection.
     pub fn widen(&mut self, id: ConnectionId) -> bool {
         let more = (CONNECTION_WINDOW - FIRST_WINDOW) as usize;
         let Some(connection) = self.connections.get_mut(&id) else { return false };
@@ -322,7 +325,7 @@ impl Admission {
         connection.is_wide
     }
 
-    /// Forgets a connection that was closed.
+    /// Removes a connection that was closed.
     pub fn close(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.handshaking.remove(&id);

@@ -62,7 +62,7 @@ pub enum ConnectError {
         /// The malformed address.
         address: String,
     },
-    /// The TLS settings cannot be used.
+    /// The TLS settings are invalid.
     #[error("the TLS settings of the client cannot be used: {0}")]
     Tls(#[from] TlsError),
     /// No server answered, or the server does not speak gRPC.
@@ -75,16 +75,17 @@ pub enum ConnectError {
     },
 }
 
-/// The maximum size of response headers. It is large because the errors of a Write are sent in
-/// trailers, one for each update.
+/// The maximum size of response headers in bytes. It is large because a Write reports the errors of
+/// all updates in its trailers.
 const HEADER_LIST: u32 = 16 << 20;
 /// The user agent ("User Agents" in gRPC over HTTP2).
 const USER_AGENT: &str = concat!("grpc-rust-planimeter/", env!("CARGO_PKG_VERSION"));
-/// The schemes that an address may start with. TLS depends on the options and not on the scheme.
+/// The schemes with which an address may start. Whether TLS is used depends on the options and not
+/// on the scheme.
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
-/// A connection of a client that is ready for calls. Clones share it. It closes when all clones and
-/// streams are gone.
+/// A client's connection on which calls can be made. Clones share the connection, which closes when
+/// all clones and streams have been dropped.
 #[derive(Clone)]
 pub struct Line {
     http2: SendRequest<Bytes>,
@@ -114,7 +115,7 @@ impl Line {
             let (host, port) = (host(&origin), origin.port_u16().unwrap_or_default());
             let socket = TcpStream::connect((host, port)).await?;
             socket.set_nodelay(true)?;
-            // If the system refuses, the connection works nevertheless.
+            // If the system refuses this option, the connection still works.
             let _ = crate::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));
@@ -142,8 +143,8 @@ impl Line {
         &self.origin
     }
 
-    /// Returns whether calls can be made: the connection is open, and the server has not announced
-    /// that it closes it.
+    /// Returns whether calls can be made on the connection: it is open, and the server has not
+    /// announced that it will close it.
     pub fn is_open(&self) -> bool {
         let mut context = Context::from_waker(Waker::noop());
         let refused = matches!(self.http2.clone().poll_ready(&mut context), Poll::Ready(Err(_)));
@@ -151,9 +152,9 @@ impl Line {
     }
 
     /// Opens a call of the method at `path`. The messages that are put into the returned outbox are
-    /// sent as its requests; at most `queue_limit` may wait there. The second part of the result is
-    /// a future with the server's response. The response is awaited separately because some servers
-    /// read a message before they respond.
+    /// sent as requests of the call, and at most `queue_limit` of them may wait in the outbox. The
+    /// second part of the result is a future with the server's response, which is separate because
+    /// some servers read a message before they respond.
     ///
     /// # Errors
     ///
@@ -181,7 +182,8 @@ impl Line {
         let answer = async move {
             let (mut head, stream) = response.await.map_err(failed)?.into_parts();
             check(&mut head)?;
-            // A server that refuses immediately sends the status in the head of the response.
+            // A server that refuses the call immediately sends the status in the headers of the
+            // response.
             match Status::from_header_map(&head.headers) {
                 Some(status) if status.code() == Code::Ok => {
                     Err(Status::unavailable("The server ended the stream at once."))
@@ -212,7 +214,7 @@ fn failed(error: h2::Error) -> Status {
     http2::status(&error)
 }
 
-/// Checks that a response is a gRPC response. A response that carries a gRPC status is one,
+/// Checks that a response is a gRPC response. A response with a gRPC status is always one,
 /// regardless of its HTTP status and content type.
 fn check(head: &mut http::response::Parts) -> Result<(), Status> {
     http2::without_unreadable_details(&mut head.headers);
@@ -288,7 +290,7 @@ where
 
 /// A connection, independent of its transport, on which calls can begin.
 trait Streams: Send + Sync {
-    /// Begins the call that `make` returns on the connection, unless the connection has ended.
+    /// Begins on the connection the call that `make` returns, unless the connection has ended.
     fn begin(&self, make: Box<dyn FnOnce(Link) -> Box<dyn Call> + '_>);
 
     /// Returns whether the connection is open.
@@ -310,7 +312,7 @@ where
     }
 }
 
-/// A client's HTTP/2 connection, as the connection that a task drives.
+/// The HTTP/2 connection of a client, as a connection that a task polls.
 struct Dialled<T: AsyncRead + AsyncWrite + Unpin>(h2::client::Connection<T, Bytes>);
 
 impl<T> Connection for Dialled<T>
@@ -325,7 +327,7 @@ where
     }
 }
 
-/// A client's call only sends here. The task that waits for the responses reads them.
+/// The sending half of a client's call. Another task waits for the responses and reads them.
 impl<M: Message + Unpin + 'static> Call for Sending<ToServer<M>> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         Sending::poll(self, context)
@@ -336,7 +338,7 @@ impl<M: Message + Unpin + 'static> Call for Sending<ToServer<M>> {
     }
 }
 
-/// The encoder of requests. A client cannot send a status.
+/// The encoder of a client's requests. A client cannot send a status.
 struct ToServer<M>(PhantomData<M>);
 
 impl<M: Message + Unpin> Encode for ToServer<M> {
@@ -351,7 +353,7 @@ impl<M: Message + Unpin> Encode for ToServer<M> {
     }
 }
 
-/// Calls made by the clients that tonic generates.
+/// The calls of the clients that tonic generates.
 impl Service<http::Request<Body>> for Line {
     type Response = http::Response<ReceivedBody>;
     type Error = Status;
@@ -381,7 +383,7 @@ impl Service<http::Request<Body>> for Line {
             });
             let (mut head, stream) = response.await.map_err(failed)?.into_parts();
             check(&mut head)?;
-            // A server may respond, or begin to, before it has read the whole request.
+            // A server may respond, or begin to respond, before it has read the whole request.
             let body = ReceivedBody::new(stream, limit).while_sending(sending);
             Ok(http::Response::from_parts(head, body))
         })

@@ -2,9 +2,9 @@
 //! suited to measurements.
 //!
 //! The layer between h2 and the calls (`http2`, private) is this crate's own: a connection with all
-//! its calls is one task, and a message can be written immediately instead of when the runtime next
-//! polls that task. Messages, metadata and statuses are tonic's, and so are calls that are not
-//! time-critical.
+//! its calls is one task, and a message can be written immediately, without waiting until the
+//! runtime polls that task. Messages, metadata, statuses, and calls that are not time-critical are
+//! those of tonic.
 //!
 //! * [`server`]: accepts connections for [`server::Services`], which serve most calls as futures,
 //!   and some as [`server::Channel`]s: long calls whose messages can be written immediately.

@@ -1,9 +1,9 @@
 //! The outgoing side of a stream: a shared queue that its reader empties as a whole.
 //!
-//! A channel wakes, synchronises and yields once per message. Here the reader swaps the whole queue
-//! for an empty one under a single lock, so the encoder finds every waiting message ready and puts
-//! all of them into one buffer and one HTTP/2 DATA frame. At packet-in rates this decides the
-//! throughput of a stream.
+//! An ordinary channel wakes, synchronises and yields once per message. In contrast, the reader of
+//! an outbox swaps the whole queue for an empty one under a single lock, so that the encoder can
+//! put all waiting messages into one buffer and one HTTP/2 DATA frame. At the rates of packet-ins,
+//! this determines the throughput of a stream.
 
 use std::{
     collections::VecDeque,
@@ -25,13 +25,13 @@ use crate::{
 /// The capacity of an empty queue, in messages, above which its memory is freed.
 const RETAINED: usize = 4096;
 
-/// The limit of an outbox in messages and in bytes. One message may exceed the limit of bytes if it
-/// waits alone.
+/// The limit of an outbox in messages and in bytes. A single message may exceed the limit of bytes
+/// if no other message waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimit {
-    /// The maximum number of messages.
+    /// The maximum number of messages that wait in the outbox.
     pub messages: usize,
-    /// The maximum size of the messages in bytes, exact or approximate.
+    /// The maximum size of all waiting messages in bytes, exact or approximate.
     pub bytes: usize,
 }
 
@@ -51,7 +51,7 @@ impl Default for QueueLimit {
 
 /// An item with a size, which can wait in an outbox.
 pub trait Weighed {
-    /// Returns the number of bytes that the item counts for in the limit of the outbox.
+    /// Returns the number of bytes with which the item counts towards the limit of the outbox.
     fn bytes(&self) -> usize;
 }
 
@@ -76,7 +76,7 @@ struct State<T> {
     /// The total size of the waiting items in bytes.
     bytes: usize,
     /// The numbers of messages and bytes that the reader took with its latest swap. All of them
-    /// count against the limit until the next swap, even those that are encoded already.
+    /// count towards the limit until the next swap, even if they are already encoded.
     in_hand: (usize, usize),
     phase: Phase,
     reader: Option<Waker>,
@@ -85,23 +85,23 @@ struct State<T> {
     watcher: Option<Waker>,
     /// Whether the peer accepted no more data when this was last checked.
     is_full: bool,
-    /// The account of the memory that waiting items take.
+    /// The account of the memory that waiting items occupy.
     held: Held,
 }
 
-/// The phase in the life of an outbox.
+/// The phase of an outbox, from its creation to its end.
 #[derive(Debug)]
 enum Phase {
     Open,
-    /// No more items are accepted. The reader still receives the queued items, then the status,
+    /// No more items are accepted. The reader still receives the queued items, then the status, and
     /// then the end.
     Ending(Option<Status>),
-    /// The reader is gone or has seen the end.
+    /// The reader was dropped, or has received the end.
     Gone,
 }
 
 impl<T> State<T> {
-    /// Returns the number of messages that count against the limit, and their bytes.
+    /// Returns the number of messages that count towards the limit, and the number of their bytes.
     fn waiting(&self) -> (usize, usize) {
         (self.items.len() + self.in_hand.0, self.bytes + self.in_hand.1)
     }
@@ -133,8 +133,8 @@ impl<T: Weighed> Outbox<T> {
         (outbox, reader)
     }
 
-    /// Queues as many of the messages as the limit allows. `when` says when they are written.
-    /// Returns the number of queued messages; the others are dropped.
+    /// Queues messages until the limit is reached, and drops the others. `when` is the time at
+    /// which the messages are written. Returns the number of queued messages.
     pub fn push_all(&self, items: impl IntoIterator<Item = T>, when: When) -> usize {
         let queued = self.push(items);
         let write_out = |link: &Link| when != When::InTurn && link.write_out(when);
@@ -166,8 +166,8 @@ impl<T: Weighed> Outbox<T> {
     }
 
     /// Queues one message that must not be lost, such as an arbitration result, even beyond the
-    /// limit. If twice the limit is waiting already, or the memory of the client is used up, the
-    /// stream is ended with RESOURCE_EXHAUSTED instead.
+    /// limit. If twice the limit is already waiting, or the client may hold no more memory, the
+    /// stream ends with RESOURCE_EXHAUSTED instead.
     pub fn push_always(&self, item: T) {
         let mut state = self.lock();
         if !matches!(state.phase, Phase::Open) {
@@ -290,7 +290,7 @@ impl<T: Unpin> Stream for OutboxReader<T> {
         mem::swap(&mut state.items, &mut this.batch);
         state.in_hand = (this.batch.len(), mem::take(&mut state.bytes));
         let in_hand = state.in_hand.1;
-        // The account only shrinks here, which cannot fail.
+        // The account only shrinks at this point, which cannot fail.
         let _ = state.held.set(in_hand);
         if let Some(item) = this.batch.pop_front() {
             return Poll::Ready(Some(Ok(item)));

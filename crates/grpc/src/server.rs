@@ -30,13 +30,13 @@ use crate::{
     tls::{ServerTls, TlsError},
 };
 
-/// The services of a server, which decide what its calls do. Every connection has a clone.
+/// The services of a server, which determine what its calls do. Every connection has a clone.
 pub trait Services: Clone + Send + 'static {
     /// The type of calls whose messages can be written immediately.
     type Channel: Channel;
 
     /// Returns whether the method at this path is served as a [`Channel`]. A call with compressed
-    /// messages is passed to [`Services::call`] in any case.
+    /// messages is always passed to [`Services::call`].
     fn is_channel(&self, path: &str) -> bool;
 
     /// Opens a channel for a request. The channel can write its messages immediately through
@@ -53,7 +53,8 @@ pub trait Services: Clone + Send + 'static {
     fn shorter_details(details: &[u8]) -> Bytes;
 }
 
-/// A call with messages in both directions that is not served as a future.
+/// A call with messages in both directions whose messages can be written immediately. It is not
+/// served as a future.
 pub trait Channel: Call {
     /// Ends the call with a status. Messages that wait to be sent are sent first.
     fn end(&self, status: Status);
@@ -67,8 +68,8 @@ pub struct ServerOptions {
     /// The limit of each channel's queue, for the [`Services`] that create the queues. The server
     /// itself does not use it.
     pub queue_limit: QueueLimit,
-    /// The maximum size of a request in bytes. It should allow for pushed pipelines: the device
-    /// configurations of real targets have megabytes.
+    /// The maximum size of a request in bytes. It should permit the push of a pipeline, since the
+    /// device configurations of real targets have megabytes.
     pub request_limit: usize,
     /// The limits on the resources that clients may use.
     pub limits: Limits,
@@ -76,7 +77,7 @@ pub struct ServerOptions {
     pub grace: Duration,
     /// The observer that is notified of connections, if there is one.
     pub observer: Option<Arc<dyn ConnectionObserver>>,
-    /// The callbacks of an owner that has more urgent work than serving connections, if it has.
+    /// The callbacks of an owner that has more urgent work than serving connections, or `None`.
     pub urgency: Option<Arc<dyn Urgency>>,
 }
 

@@ -7,14 +7,14 @@ use rustix::net::sockopt;
 
 /// The beginning of the names of congestion controls that pace segments (`bbr`, `bbr2`).
 const PACING: &str = "bbr";
-/// The congestion controls that replace one that paces segments, in order of preference. An
-/// unprivileged process may be refused the first; the second is always allowed.
+/// The congestion controls that replace one that paces segments, in order of preference. The system
+/// may refuse the first one to an unprivileged process, but always permits the second one.
 const UNPACED: [&str; 2] = ["cubic", "reno"];
 
 /// Ensures that TCP sends data immediately: replaces the congestion control if the system's default
 /// paces segments. BBR delays segments according to its bandwidth estimate and drains its window
-/// every few seconds (draft-ietf-ccwg-bbr, section 5.3), which would be measured as latency of the
-/// peer. Connections that a listener accepts inherit its congestion control.
+/// every few seconds (draft-ietf-ccwg-bbr, section 5.3), which the measurement would attribute to
+/// the peer as latency. Connections that a listener accepts inherit its congestion control.
 ///
 /// # Errors
 ///

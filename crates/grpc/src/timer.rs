@@ -12,7 +12,7 @@ use rustix::time::{
 };
 use tokio::io::unix::AsyncFd;
 
-/// A timer of one task, which sleeps by a timer of the system.
+/// A timer of one task that is based on a timer of the operating system.
 #[derive(Debug)]
 pub struct Timer {
     descriptor: AsyncFd<OwnedFd>,

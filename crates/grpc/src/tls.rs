@@ -1,5 +1,5 @@
-//! TLS settings from PEM for both ends. Controllers and switches are servers or clients, depending
-//! on the protocol.
+//! TLS settings of servers and clients, from PEM texts. Controllers and switches are servers or
+//! clients, depending on the protocol.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ pub struct ServerTls {
     pub certificate: Vec<u8>,
     /// The private key of the certificate.
     pub key: Vec<u8>,
-    /// The authorities of client certificates. If set, clients must present a certificate issued by
-    /// one of them (mutual TLS).
+    /// The certificates of the authorities that issue client certificates. If they are set, clients
+    /// must present a certificate issued by one of them (mutual TLS).
     pub client_authorities: Option<Vec<u8>>,
 }
 
@@ -32,9 +32,9 @@ impl std::fmt::Debug for ServerTls {
 /// The servers that a client trusts and its own identity, in PEM.
 #[derive(Clone, Default)]
 pub struct ClientTls {
-    /// The authorities that may have issued the server's certificate.
+    /// The certificates of the authorities that may have issued the server's certificate.
     pub authorities: Vec<u8>,
-    /// The name that the certificate must be valid for, if it is not the host of the address.
+    /// The name for which the certificate must be valid, or `None` for the host of the address.
     pub server_name: Option<String>,
     /// The client's own certificate and key (mutual TLS).
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -62,7 +62,8 @@ pub enum TlsError {
         /// The error of parsing the text.
         cause: pem::Error,
     },
-    /// A text that should hold certificates holds none. The string says what the text is for.
+    /// A text that should contain certificates contains none. The string names the purpose of the
+    /// text.
     #[error("the {0} holds no certificate; expected PEM with a certificate")]
     NoCertificate(&'static str),
     /// Certificate and key do not match, or are of an unsupported kind.

@@ -1,4 +1,4 @@
-//! Adapters that turn functions into gRPC methods.
+//! Adapters that turn functions into gRPC methods of tonic.
 
 use std::{
     future::{Ready, ready},
@@ -10,7 +10,7 @@ use tonic::{
     server::{ServerStreamingService, UnaryService},
 };
 
-/// A gRPC method made of a function that returns the response immediately.
+/// An adapter of a function that returns the response immediately to a gRPC method.
 pub struct Method<F>(pub F);
 
 impl<Q, A, F> UnaryService<Q> for Method<F>
@@ -25,7 +25,7 @@ where
     }
 }
 
-/// A gRPC method made of a function that returns a future with the response.
+/// An adapter of a function that returns a future of the response to a gRPC method.
 pub struct Later<F>(pub F);
 
 impl<Q, A, W, F> UnaryService<Q> for Later<F>
@@ -42,7 +42,7 @@ where
     }
 }
 
-/// A gRPC method made of a function that returns a stream of responses.
+/// An adapter of a function that returns a stream of responses to a gRPC method.
 pub struct Streaming<F>(pub F);
 
 impl<Q, A, S, F> ServerStreamingService<Q> for Streaming<F>

@@ -10,10 +10,12 @@ pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
 pub(crate) const FIRST_WINDOW: u32 = 64 << 10;
 /// The number of bytes per stream that h2 buffers until they are sent.
 pub(crate) const SEND_BUFFER: usize = 400 << 10;
-/// The maximum size of received frames. Fewer, larger frames suit batches of packets.
+/// The maximum size of received frames in bytes. It is large because a batch of packets is handled
+/// best in few frames.
 pub(crate) const MAX_FRAME: u32 = 64 << 10;
-/// The budget of h2 for the overhead of frames that were not read yet, in bytes. h2 charges each
-/// unread frame 256 bytes less its payload. Peers such as grpc-java and grpc-go send each message
-/// in its own frame, so a window full of 64-byte packets costs three times the window. The default
-/// budget of half a window would close connections whose packets are read slightly late.
+/// The budget of h2, in bytes, for the overhead of frames that were not read yet. h2 charges 256
+/// bytes less its payload for each unread frame. Peers such as grpc-java and grpc-go send each
+/// message in a frame of its own, so that a window full of 64-byte packets costs three times the
+/// window. The default budget of half a window would close connections whose packets are read
+/// slightly late.
 pub(crate) const FRAME_BUDGET: usize = 16 * CONNECTION_WINDOW as usize;

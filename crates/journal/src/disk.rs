@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// The file system of this machine.
+/// The file system of this machine as a [`Storage`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disk;
 
@@ -36,7 +36,7 @@ impl Storage for Disk {
 
     fn open(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        // The call must not block if a pipe has taken the place of the file.
+        // The call must not block if the path now refers to a pipe.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         options.read(true).write(true).create(true).truncate(false).open(path)
     }

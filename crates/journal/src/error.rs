@@ -1,4 +1,4 @@
-//! The reasons for which a journal cannot be opened or appended to.
+//! The reasons why a journal cannot be opened, or a record cannot be appended to it.
 
 use crate::format::{Kind, Sequence};
 use std::io;
@@ -38,8 +38,8 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file was written by a later version and has a record of a kind that this version does
-    /// not know.
+    /// The file was written by a later version, and contains a record of a kind that this version
+    /// does not know.
     #[error(
         "{} was written by a later version of planimeter: the record at byte {offset} is of kind {}, which this \
          version does not know; use the later version, or name another file with --state",
@@ -63,7 +63,7 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// A record of the file differs from what was written, or is missing.
+    /// A record of the file was changed after it was written, or is missing.
     #[error(
         "{} is damaged at byte {offset}, in record {}: {fault}; nothing was changed. --state-repair OTHER copies the \
          intact records to the file OTHER and lists the lost ones",
@@ -122,7 +122,7 @@ pub enum AppendError {
         /// A description of the earlier failure.
         reason: String,
     },
-    /// The journal's owner failed to provide the records of a new list. The text is the reason.
+    /// The owner of the journal failed to provide the records of a new list, for this reason.
     #[error("{0}")]
     Owner(String),
 }

@@ -1,5 +1,5 @@
 //! The files of a journal: the locked file, the temporary file that replaces it, and the file that
-//! keeps a torn tail.
+//! stores a torn tail.
 
 use crate::error::{AppendError, OpenError};
 use crate::format::{Kind, Mark, Number, Sequence, new_header};
@@ -11,8 +11,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// The number of attempts to lock a journal file, since another process may replace the file during
-/// an attempt.
+/// The number of attempts to lock a journal file. Several may be needed, because another process
+/// may replace the file during an attempt.
 const ATTEMPTS: usize = 16;
 /// The number of bytes that are written or copied in one operation.
 const PORTION: usize = 1 << 20;
@@ -87,8 +87,8 @@ pub(crate) fn set_aside<S: Storage>(
 }
 
 /// Writes the bytes of a range again, so that the next sync brings them to the storage medium. A
-/// sync that failed may have left them in the kernel's cache as if they had been written, and later
-/// syncs would then succeed without them.
+/// failed sync may have left the bytes in the kernel's cache as if they had been written. Later
+/// syncs would then succeed without writing them.
 pub(crate) fn write_again(file: &impl StoredFile, range: Range<u64>) -> io::Result<()> {
     let mut buffer = vec![0; PORTION];
     let mut offset = range.start;
@@ -171,8 +171,8 @@ impl<F: StoredFile> Draft<F> {
         write_full(file, written, &bytes).map_err(failed)
     }
 
-    /// Syncs the temporary file and renames it to the journal's path. If that fails, the journal's
-    /// file stays in place.
+    /// Syncs the temporary file and renames it to the journal's path. If this fails, the journal's
+    /// file remains in place.
     pub(crate) fn put<S: Storage<File = F>>(
         mut self,
         storage: &S,
@@ -198,13 +198,13 @@ impl<F: StoredFile> Draft<F> {
     }
 
     pub(crate) fn discard<S: Storage>(&self, storage: &S) {
-        // A remaining file is removed when the journal is opened again.
+        // If the file remains, it is removed when the journal is opened again.
         let _ = storage.remove(&self.path);
     }
 }
 
 /// Returns the prefix of the names of a journal's temporary files. Hexadecimal digits and a suffix
-/// follow, so that the temporary files of `state` and `state.1` cannot be confused.
+/// follow the prefix, so that the temporary files of `state` and `state.1` cannot be confused.
 fn temporary_prefix(path: &Path) -> OsString {
     let mut name = OsString::from(".");
     name.push(path.file_name().unwrap_or_default());

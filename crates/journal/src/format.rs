@@ -34,13 +34,13 @@ pub(crate) const HEADER: u64 = 128;
 pub(crate) const HEAD: usize = 36;
 /// The largest length of a record's body in bytes, which no request of a controller exceeds.
 pub(crate) const LONGEST: u32 = 256 << 20;
-/// The offsets of the two marks in the file's header. A mark says which record was synced last.
+/// The offsets of the two marks in the file's header. A mark states which record was synced last.
 const MARKS: [usize; 2] = [64, 96];
 /// The length of a mark in bytes.
 const MARK: usize = 20;
 
-/// The kind of a record, which says what its body contains. The code that uses a journal chooses
-/// the numbers; the journal does not interpret them.
+/// The kind of a record, which states what its body contains. The code that uses a journal chooses
+/// the numbers, and the journal does not interpret them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(pub u32);
 
@@ -54,8 +54,8 @@ impl Sequence {
     }
 }
 
-/// The random number that a journal file receives when it is created, and that distinguishes it
-/// from others.
+/// The random number that a journal file receives when it is created. It distinguishes the file
+/// from other journal files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Number(pub(crate) u64);
 
@@ -69,8 +69,8 @@ impl Chain {
     pub(crate) const START: Self = Self(0);
 }
 
-/// A mark in the file's header: the record that was synced last, and the length of the file at that
-/// moment.
+/// A mark in the file's header: the record that was synced last, and the length of the file at the
+/// time of that sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Mark {
     pub(crate) durable: Sequence,
@@ -96,7 +96,7 @@ impl Header {
     /// file, for errors.
     ///
     /// # Errors
-    /// Returns an error if the file is no journal, has another version, or is damaged.
+    /// Returns an error if the file is not a journal, has another version, or is damaged.
     pub(crate) fn current(self, path: &Path) -> Result<(Number, Mark), OpenError> {
         let path = path.to_owned();
         match self {
@@ -200,8 +200,8 @@ impl Head {
         Self { chain: head.chained(number, after), ..head }
     }
 
-    /// Returns the checksum over the heads of all records up to this one, given that of the
-    /// previous record.
+    /// Returns the checksum over the heads of all records up to this one. `after` is the checksum
+    /// up to the previous record.
     pub(crate) fn chained(&self, number: Number, after: Chain) -> Chain {
         let start = self.start();
         Chain(checksum(&[&number.0.to_le_bytes(), &after.0.to_le_bytes(), &start]))

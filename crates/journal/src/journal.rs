@@ -1,4 +1,4 @@
-//! An open journal: appending, replacing and syncing.
+//! An open journal, to which records are appended, and which can be replaced and synced.
 
 use crate::error::{AppendError, OpenError, Unreadable};
 use crate::files::{Draft, locked, remove_leftovers, set_aside, write_again};
@@ -9,7 +9,7 @@ use crate::storage::{Storage, StoredFile, write_full};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The length in bytes below which a journal is not worth replacing by a shorter one.
+/// The length in bytes of a file that is too short to be worth replacing.
 const SMALL: u64 = 16 << 20;
 
 /// An open journal, whose file is locked against other processes.
@@ -18,8 +18,8 @@ pub struct Journal<S: Storage> {
     storage: S,
     path: PathBuf,
     list: List<S::File>,
-    /// The length of the file in bytes after the last replacement or, if that failed, at the
-    /// attempt. It is 0 if none was attempted since the journal was opened.
+    /// The length of the file in bytes after the last replacement or, if the replacement failed, at
+    /// the attempt. It is 0 if no replacement was attempted since the journal was opened.
     replaced: u64,
     /// The reason why the journal accepts no more records, or `None` if it accepts them.
     closed: Option<String>,
@@ -76,18 +76,19 @@ impl<S: Storage> Journal<S> {
                 return Err(OpenError::damaged(path, end.offset, end.sequence.next(), fault));
             }
         };
-        // An earlier process may have ended because the medium failed, or before it synced.
+        // An earlier process may have ended before it synced its records, or because the medium
+        // failed.
         if end.durable < end.sequence {
             write_again(&file, mark.length..end.offset).map_err(failed)?;
         }
-        // Without this sync, sectors of a remainder that this start or an interrupted one cut off
-        // could come back between later records after a loss of power.
+        // A remainder may have been cut off at this start or at an interrupted one. Without this
+        // sync, its sectors could reappear between later records after a loss of power.
         file.sync().map_err(failed)?;
         storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
         let mut list = List { file, number, tip, durable: end.sequence, marks: 0 };
         if end.durable < end.sequence {
-            // A failure is harmless: later records repeat the number in the mark.
+            // A failure is harmless, because later records repeat the number in the mark.
             let _ = list.write_mark(Mark { durable: tip.sequence, length: tip.length });
         }
         Ok((Self::new(storage, path, list), torn))
@@ -110,7 +111,7 @@ impl<S: Storage> Journal<S> {
         let List { file, number, tip, durable, .. } = &mut self.list;
         let next = tip.append(*number, *durable, kind, body, &mut bytes)?;
         if let Err(cause) = write_full(file, tip.length, &bytes) {
-            // A partial record would look like damage once another record follows it.
+            // A partial record would look like damage if another record followed it.
             if let Err(error) = file.set_length(tip.length) {
                 self.close(format!("a record that was written in part cannot be removed: {error}"));
             }
@@ -121,7 +122,8 @@ impl<S: Storage> Journal<S> {
     }
 
     /// Returns whether the list of records is worth replacing, because its file is more than four
-    /// times as long as after the last replacement. A file of up to 16 MiB never is.
+    /// times as long as after the last replacement. A file of up to 16 MiB is never worth
+    /// replacing.
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.list.tip.length > SMALL.max(4 * self.replaced)
@@ -150,7 +152,7 @@ impl<S: Storage> Journal<S> {
         }
         self.list = draft.put(&self.storage, &self.path).map_err(|cause| self.io(cause))?;
         self.replaced = self.list.tip.length;
-        // The rename has taken effect; only a loss of power could bring the old list back.
+        // The rename has taken effect. Only a loss of power could restore the old list.
         if let Err(error) = self.storage.sync_directory(&self.path) {
             self.close(format!("the directory cannot be synced: {error}"));
         }
@@ -188,10 +190,10 @@ impl<S: Storage> Journal<S> {
             self.close(format!("the medium failed: {cause}"));
             return Err(self.io(cause));
         }
-        // A list that replaced this one meanwhile was synced as a whole.
+        // A list that has replaced this one in the meantime was synced as a whole.
         if job.number == self.list.number && job.mark.durable > self.list.durable {
             self.list.durable = job.mark.durable;
-            // A failure is harmless: the mark only helps to recognise damage, and later records
+            // A failure is harmless. The mark only helps to recognise damage, and later records
             // repeat its number.
             let _ = self.list.write_mark(job.mark);
         }

@@ -12,8 +12,8 @@
 //!   [`repair`] copies the intact records into another file.
 //! * **An interrupted write is not damage.** Only an unsynced record can be incomplete after a
 //!   crash. Its bytes are moved to a separate file.
-//! * **A newer file is recognized.** A record of an unknown kind leads to [`OpenError::Newer`], a
-//!   file in an unknown form to [`OpenError::NewerForm`].
+//! * **A newer file is recognized.** A record of an unknown kind leads to [`OpenError::Newer`],
+//!   and a file in an unknown form to [`OpenError::NewerForm`].
 //! * **A file has one owner.** The file is locked, even while [`Journal::replace`] replaces it by a
 //!   shorter list.
 //!

@@ -1,4 +1,4 @@
-//! The list of records in an open file, and its end.
+//! The list of records in an open file, and the position of its end.
 
 use crate::error::AppendError;
 use crate::format::{Chain, HEADER, Head, Kind, LONGEST, Mark, Number, Sequence, mark_at};
@@ -18,8 +18,8 @@ pub(crate) struct List<F> {
 }
 
 impl<F: StoredFile> List<F> {
-    /// Writes a mark, which says which record was synced last, into the header. Marks are written
-    /// in turn at two offsets.
+    /// Writes a mark, which states which record was synced last, into the header. Marks are written
+    /// alternately at two offsets.
     pub(crate) fn write_mark(&mut self, mark: Mark) -> io::Result<()> {
         let (place, bytes) = mark_at(self.number, self.marks, mark);
         self.marks += 1;
@@ -38,7 +38,7 @@ pub(crate) struct Tip {
 }
 
 impl Tip {
-    /// The end of a list without records.
+    /// The end of an empty list.
     pub(crate) const START: Self =
         Self { length: HEADER, sequence: Sequence(0), chain: Chain::START };
 

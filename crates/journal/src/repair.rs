@@ -35,7 +35,7 @@ pub struct Gap {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RepairError {
-    /// The damaged file cannot be read, or is no journal of this version.
+    /// The damaged file cannot be read, or is not a journal of this version.
     #[error(transparent)]
     Read(#[from] OpenError),
     /// The copy cannot be written.
@@ -57,13 +57,13 @@ struct Place {
 }
 
 /// Copies the intact records of the journal `from` into a new journal `to`, in the order of their
-/// sequence numbers. They receive new sequence numbers there, from 1. The journal `from` is left
-/// unchanged.
+/// sequence numbers. In the new journal, they receive new sequence numbers, from 1. The journal
+/// `from` is left unchanged.
 ///
 /// # Errors
 ///
-/// Returns an error if `from` is no journal of this version, has a damaged header or is in use, or
-/// if `to` exists or cannot be written.
+/// Returns an error if `from` is not a journal of this version, has a damaged header or is in use,
+/// or if `to` exists or cannot be written.
 pub fn repair<S: Storage>(
     storage: &S,
     from: &Path,
@@ -73,7 +73,7 @@ pub fn repair<S: Storage>(
     let from = &storage.resolve(from).map_err(unreadable)?;
     storage.identity(from).map_err(unreadable)?;
     let file = locked(storage, from)?;
-    // Heads can only be recognised with the file number from the header.
+    // Heads can be recognised only with the file number from the header.
     let (number, _) = scan::header(&file).map_err(unreadable)?.current(from)?;
     let unwritable = |cause| AppendError::Io { path: to.to_owned(), cause };
     let to = &storage.resolve(to).map_err(unwritable)?;
@@ -156,7 +156,7 @@ fn next_head(
             return Ok(found);
         }
         offset += (read - HEAD + 1) as u64;
-        // In an intact region, the first attempt succeeds, so the buffer grows only after a
+        // In an intact region, the first attempt succeeds. The buffer therefore grows only after a
         // failure.
         buffer.resize(PORTION, 0);
     }

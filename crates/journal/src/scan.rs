@@ -5,12 +5,12 @@ use crate::storage::{StoredFile, read_full};
 use std::io;
 
 /// The number of bytes that a storage medium writes atomically. After a loss of power, a record may
-/// be zero from a multiple of this on.
+/// consist of zeros from a multiple of this number on.
 const SECTOR: u64 = 512;
 /// The number of bytes that are read in one operation.
 const PORTION: usize = 1 << 20;
 
-/// A record of a journal, as its owner sees it.
+/// A record of a journal, as it is passed to the owner.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// The offset of the record's head in the file.
@@ -43,8 +43,8 @@ pub(crate) enum Rest {
     Nothing,
     /// A partial record whose writing was interrupted.
     Torn,
-    /// Damage: bytes that no journal wrote, or a list that lacks records which were synced. The
-    /// text describes it.
+    /// Damage: bytes that no journal wrote, or a list that lacks synced records. The text describes
+    /// the damage.
     Damaged(&'static str),
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn records<E>(
                     let later = durable_behind(&mut reader, number, behind, sequence.next())?;
                     end.durable = end.durable.max(later);
                 }
-                // A synced record was complete, so an incomplete one was never synced.
+                // A synced record was complete, so that an incomplete record was never synced.
                 if sequence > end.durable {
                     end.rest = Rest::Torn;
                     return Ok(Ok(end));
@@ -113,12 +113,12 @@ enum Found<'a> {
         head: Head,
         body: &'a [u8],
     },
-    /// A record that is truncated by the end of the file, or whose last bytes are zero from a
-    /// sector boundary to the end.
+    /// A record that the end of the file truncates, or whose last bytes are zero from a sector
+    /// boundary to the end.
     Cut {
-        /// The offset at which this record ends, or `None` if its header is damaged or the file
-        /// ends before that offset. After a loss of power, the records that follow this one may
-        /// be intact although this one is not.
+        /// The offset at which this record ends, or `None` if its head is damaged or the file ends
+        /// before that offset. After a loss of power, later records may be intact although this one
+        /// is not.
         behind: Option<u64>,
     },
     Bad(&'static str),
@@ -168,9 +168,9 @@ fn next<'a, F: StoredFile>(
     Ok(Found::Bad("its content has changed since it was written"))
 }
 
-/// Returns the last record that any of the heads from `offset` on names as synced, or 0 if none
-/// does. Stops at the first head that is damaged or out of sequence. `sequence` is the sequence
-/// number of the first head.
+/// Returns the sequence number of the last record that is known as synced from the heads from
+/// `offset` on, or 0 if they name none. Stops at the first head that is damaged or out of sequence.
+/// `sequence` is the sequence number of the first head.
 fn durable_behind(
     reader: &mut Portions<'_, impl StoredFile>,
     number: Number,
@@ -218,8 +218,8 @@ impl<'a, F: StoredFile> Portions<'a, F> {
             (end <= portions.buffer.len() as u64).then_some(skipped as usize)
         };
         if holds(self).is_none() {
-            // The allocation is limited by the file's length, so a wrong length in a record cannot
-            // exhaust memory.
+            // The allocation is limited by the length of the file, so that a wrong length in a
+            // record cannot exhaust the memory.
             let left = usize::try_from(self.length.saturating_sub(offset)).unwrap_or(usize::MAX);
             self.buffer.resize(length.max(PORTION).min(left), 0);
             let read = read_full(self.file, offset, &mut self.buffer)?;

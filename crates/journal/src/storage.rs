@@ -42,7 +42,7 @@ pub trait Storage: Debug {
     ///
     /// # Errors
     ///
-    /// Returns the error of the system; both files then keep their paths.
+    /// Returns the error of the system. Both files then keep their paths.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
     /// Removes a file.

@@ -93,6 +93,9 @@ pub enum ConnectError {
         /// The error of the system.
         cause: std::io::Error,
     },
+    /// The certificate, the key or the authorities for TLS cannot be used.
+    #[error(transparent)]
+    Certificates(#[from] grpc::tls::TlsError),
     /// No OpenFlow switch connected.
     #[error("no switch connected within {seconds} s; tell the switch where its controller is")]
     NoSwitch {

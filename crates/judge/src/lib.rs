@@ -30,7 +30,7 @@ use crate::bench::Bench;
 pub use crate::channel::{ConnectError, Exchange, Target};
 pub use crate::demands::{Level, Requirement, Verdict};
 pub use crate::fuzz::{Count, Finding, Fuzzed, Settings, Step, fuzz, replay};
-pub use crate::openflow::judge_openflow;
+pub use crate::openflow::{Listening, judge_openflow};
 pub use crate::requirements::requirements;
 use crate::requirements::trials;
 

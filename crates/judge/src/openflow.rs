@@ -12,8 +12,10 @@ mod session;
 mod tests;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use grpc::tls::ServerTls;
 use openflow::Version;
 
 use self::bench::Bench;
@@ -66,25 +68,36 @@ const fn v1_3(
     Trial { sections: [None, Some(section)], id, text, attempt }
 }
 
-/// Waits for a switch to connect to `address`, and tests it against the requirements of one version
-/// of OpenFlow. That version is `only` if it is given. Otherwise it is 1.3 if the hello of the
-/// switch names 1.3 or later, or else 1.0. The function calls `listens` with the address on which
+/// The place at which an OpenFlow switch connects.
+#[derive(Clone, Copy, Debug)]
+pub struct Listening<'a> {
+    /// The address that is listened on. With port 0 the system chooses a port.
+    pub address: SocketAddr,
+    /// The version of which the requirements are tried. `None` is 1.3 if the hello of the switch
+    /// names 1.3 or later, or else 1.0.
+    pub only: Option<Version>,
+    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    pub tls: Option<&'a ServerTls>,
+}
+
+/// Waits for a switch to connect, and tests it against the requirements of one version of OpenFlow.
+/// The function calls `listens` with the address on which
 /// it listens, and `progress` with the numbers of requirements tried and of all. If `stop` is set,
 /// it returns after the current requirement, with the results of those that it has tried.
 ///
 /// # Errors
-/// Returns an error if the address cannot be listened on, if no switch connects within a minute or
+/// Returns an error if the certificates cannot be used, if the address cannot be listened on, if no switch connects within a minute or
 /// before `stop` is set, or if the handshake with the switch fails.
 pub fn judge_openflow(
-    address: SocketAddr,
-    only: Option<Version>,
+    listening: &Listening<'_>,
     stop: &AtomicBool,
     listens: &mut dyn FnMut(SocketAddr),
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Outcome, ConnectError> {
-    let listener = session::listen(address)?;
+    let tls = listening.tls.map(ServerTls::config).transpose()?.map(Arc::new);
+    let listener = session::listen(listening.address)?;
     listens(listener.local_addr()?);
-    let mut bench = Bench::new(Session::accept(&listener, only, stop)?);
+    let mut bench = Bench::new(Session::accept(&listener, listening.only, tls, stop)?);
     let version = bench.version();
     let trials: Vec<_> =
         requirements::all().filter_map(|trial| Some((trial.of(version)?, trial.attempt))).collect();

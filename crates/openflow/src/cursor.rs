@@ -1,7 +1,7 @@
 //! Readers and writers of network-order fields, which report positions in errors.
 //!
-//! [`Reader`] never allocates and never reads beyond the structure it was given, so a wrong length
-//! field can at worst make decoding fail. Nested structures are read by a reader of their own
+//! [`Reader`] never allocates and never reads beyond its structure, so that a wrong length field
+//! can at worst make decoding fail. Nested structures are read by a reader of their own
 //! ([`Reader::sub`]), which keeps counting offsets from the start of the message.
 
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -111,7 +111,8 @@ pub(crate) fn pad(out: &mut Vec<u8>, count: usize) {
     out.resize(out.len() + count, 0);
 }
 
-/// Writes the number of bytes from `start` to the end of `out` into the 16-bit field at `at`.
+/// Writes the number of bytes from the offset `start` to the end of `out` into the 16-bit length
+/// field at the offset `at`.
 pub(crate) fn patch_length(
     out: &mut [u8],
     start: usize,

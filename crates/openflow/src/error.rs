@@ -4,7 +4,7 @@
 /// The reason why bytes could not be read as an OpenFlow structure.
 ///
 /// `offset` counts bytes from the start of the message (its version byte), so that the position can
-/// be found in a capture; `field` is the name of the field in the OpenFlow specification.
+/// be found in a capture. `field` is the name of the field in the OpenFlow specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field} at byte {offset}: {kind}")]
 pub struct DecodeError {
@@ -28,7 +28,8 @@ pub enum DecodeErrorKind {
         /// The number of bytes that are left in the enclosing structure.
         available: usize,
     },
-    /// A length field is smaller than the structure it describes, or larger than what encloses it.
+    /// A length field is smaller than the structure that it describes, or larger than the enclosing
+    /// structure.
     #[error("length {value} is outside {min} to {max}")]
     Length {
         /// The value of the length field.
@@ -52,7 +53,7 @@ pub enum DecodeErrorKind {
     /// A type field names a structure that the version does not define.
     #[error("unknown type {0}")]
     UnknownType(u32),
-    /// A field holds a value that the specification does not allow.
+    /// A field contains a value that the specification does not allow.
     #[error("value {value} is not allowed: {expected}")]
     Value {
         /// The value of the field.
@@ -60,7 +61,7 @@ pub enum DecodeErrorKind {
         /// A description of the values that the specification allows in the field.
         expected: &'static str,
     },
-    /// This number of bytes follows the end of the structure, where none should.
+    /// This number of bytes follows the end of a structure, where no bytes are allowed.
     #[error("{0} bytes too many")]
     Trailing(usize),
 }

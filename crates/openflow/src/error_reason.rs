@@ -1,7 +1,8 @@
 //! The reasons why a switch rejects a request, with their numbers in either version.
 //!
-//! An emulated switch determines the reason once and answers in whichever version it speaks; a
-//! controller reads an error and looks up its name. OpenFlow 1.0.0, 5.4.4; OpenFlow 1.3.5, 7.4.4.
+//! An emulated switch determines the reason and encodes it in the version that it speaks. A
+//! controller reads type and code of an error and looks up the name of the reason. OpenFlow 1.0.0,
+//! 5.4.4; OpenFlow 1.3.5, 7.4.4.
 
 use std::fmt;
 
@@ -11,8 +12,8 @@ macro_rules! error_reasons {
     ($($(#[$meta:meta])* $reason:ident $name:literal $v1_0:expr, $v1_3:expr;)*) => {
         /// A reason for which at least one version has a type and a code.
         ///
-        /// The names are those of the specification, formed from type and code; where the versions
-        /// differ in the name only, that of 1.3 is used.
+        /// The names are those of the specification, formed from type and code. Where the versions
+        /// differ only in the name, the name in 1.3 is used.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ErrorReason {
@@ -46,15 +47,15 @@ error_reasons! {
     /// The peer has no permission to connect.
     HelloEperm "HELLO_FAILED/EPERM" Some((0, 1)), Some((0, 1));
 
-    /// The header's version is not the one agreed on.
+    /// The version in the request's header differs from the negotiated one.
     BadRequestBadVersion "BAD_REQUEST/BAD_VERSION" Some((1, 0)), Some((1, 0));
     /// The message type is unknown.
     BadRequestBadType "BAD_REQUEST/BAD_TYPE" Some((1, 1)), Some((1, 1));
-    /// The type of statistics is unknown; `BAD_STAT` in 1.0.
+    /// The type of statistics is unknown. OpenFlow 1.0 calls it `BAD_STAT`.
     BadRequestBadMultipart "BAD_REQUEST/BAD_MULTIPART" Some((1, 2)), Some((1, 2));
-    /// The experimenter is unknown; `BAD_VENDOR` in 1.0.
+    /// The experimenter is unknown. OpenFlow 1.0 calls it `BAD_VENDOR`.
     BadRequestBadExperimenter "BAD_REQUEST/BAD_EXPERIMENTER" Some((1, 3)), Some((1, 3));
-    /// The experimenter's subtype is unknown; `BAD_SUBTYPE` in 1.0.
+    /// The experimenter's subtype is unknown. OpenFlow 1.0 calls it `BAD_SUBTYPE`.
     BadRequestBadExpType "BAD_REQUEST/BAD_EXP_TYPE" Some((1, 4)), Some((1, 4));
     /// The sender of the request has no permission for it.
     BadRequestEperm "BAD_REQUEST/EPERM" Some((1, 5)), Some((1, 5));
@@ -80,9 +81,9 @@ error_reasons! {
     BadActionBadType "BAD_ACTION/BAD_TYPE" Some((2, 0)), Some((2, 0));
     /// An action's length is wrong.
     BadActionBadLen "BAD_ACTION/BAD_LEN" Some((2, 1)), Some((2, 1));
-    /// The experimenter of an action is unknown; `BAD_VENDOR` in 1.0.
+    /// The experimenter of an action is unknown. OpenFlow 1.0 calls it `BAD_VENDOR`.
     BadActionBadExperimenter "BAD_ACTION/BAD_EXPERIMENTER" Some((2, 2)), Some((2, 2));
-    /// The type of an experimenter's action is unknown; `BAD_VENDOR_TYPE` in 1.0.
+    /// The type of an experimenter's action is unknown. OpenFlow 1.0 calls it `BAD_VENDOR_TYPE`.
     BadActionBadExpType "BAD_ACTION/BAD_EXP_TYPE" Some((2, 3)), Some((2, 3));
     /// The port to which an action sends is not valid.
     BadActionBadOutPort "BAD_ACTION/BAD_OUT_PORT" Some((2, 4)), Some((2, 4));
@@ -156,11 +157,11 @@ error_reasons! {
 
     /// The flow-mod failed for an unspecified reason.
     FlowModUnknown "FLOW_MOD_FAILED/UNKNOWN" None, Some((5, 0));
-    /// The table is full; `ALL_TABLES_FULL` in 1.0.
+    /// The table is full. OpenFlow 1.0 calls it `ALL_TABLES_FULL`.
     FlowModTableFull "FLOW_MOD_FAILED/TABLE_FULL" Some((3, 0)), Some((5, 1));
     /// The table that the flow-mod names does not exist.
     FlowModBadTableId "FLOW_MOD_FAILED/BAD_TABLE_ID" None, Some((5, 2));
-    /// The entry overlaps another one, and the flow-mod asked for a check of overlaps.
+    /// The entry overlaps another one, and the flow-mod requests a check for overlaps.
     FlowModOverlap "FLOW_MOD_FAILED/OVERLAP" Some((3, 1)), Some((5, 3));
     /// The sender has no permission for the flow-mod.
     FlowModEperm "FLOW_MOD_FAILED/EPERM" Some((3, 2)), Some((5, 4));
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(ErrorReason::from_codes(Version::V1_3, 0xffff, 0), None);
     }
 
-    /// In both specifications, the codes of a type count from 0 without gaps.
+    /// Both specifications number the codes of each type from 0 without gaps.
     #[test]
     fn codes_have_no_gaps() {
         for version in [Version::V1_0, Version::V1_3] {

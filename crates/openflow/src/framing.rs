@@ -1,10 +1,10 @@
 //! Splits a byte stream into messages.
 //!
-//! A reader hands each chunk that it read to [`Framer::frames`] and gets back the messages that
-//! are now complete, borrowed from the chunk itself. Only a message that straddles two chunks is
-//! copied, so that a chunk of a thousand small messages costs at most two copies, and an idle
-//! connection holds no buffer: one read buffer serves any number of connections. What is held is
-//! bounded by the longest message, 65,535 bytes, unless the caller abandons a chunk half read.
+//! A reader passes each chunk of bytes to [`Framer::frames`], which returns the messages that are
+//! now complete, borrowed from the chunk itself. Only a message that straddles two chunks is
+//! copied. A chunk of a thousand small messages therefore costs at most two copies, and an idle
+//! connection holds no buffer, so that one read buffer serves any number of connections. The framer
+//! stores at most the longest message, 65,535 bytes, unless the caller abandons a half-read chunk.
 //!
 //! ```
 //! use openflow::framing::Framer;
@@ -38,12 +38,12 @@ pub struct FramingError {
 
 /// A splitter of one direction of a connection into messages.
 ///
-/// The framer reads only the length field; versions and types are left to the caller.
+/// The framer reads only the length field, and leaves versions and types to the caller.
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
-    /// The received bytes of the last message, which is not complete yet.
+    /// The received bytes of the last message if the message is not complete yet.
     held: Vec<u8>,
-    /// The complete message that began in an earlier chunk and is lent to the caller, while `held`
+    /// The complete message that began in an earlier chunk. It is lent to the caller while `held`
     /// receives the end of the current chunk.
     lent: Vec<u8>,
     /// The number of bytes of all messages that were yielded so far.
@@ -57,7 +57,7 @@ impl Framer {
         Self::default()
     }
 
-    /// Takes the next bytes of the stream and yields the messages that are complete with them.
+    /// Receives the next bytes of the stream and yields the messages that these bytes complete.
     ///
     /// After an error the rest of the stream cannot be split, and every further call yields the
     /// error again. Messages that the caller does not take out of the iterator are yielded with the
@@ -90,8 +90,8 @@ impl Framer {
 
     /// Returns the beginning of a message whose end has not arrived yet.
     ///
-    /// This shows why a peer that does not speak OpenFlow seems silent: its bytes were taken for
-    /// the beginning of a long message.
+    /// If a peer that does not speak OpenFlow appears silent, these bytes show the cause: they look
+    /// like the beginning of a long message.
     pub fn held(&self) -> &[u8] {
         &self.held
     }
@@ -112,7 +112,7 @@ impl Framer {
     }
 }
 
-/// The messages that a chunk completes; created by [`Framer::frames`].
+/// An iterator over the messages that a chunk completes, which [`Framer::frames`] creates.
 #[derive(Debug)]
 pub struct Frames<'a> {
     /// The message that began in an earlier chunk and that this chunk completes (empty if there is
@@ -158,7 +158,7 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl Drop for Frames<'_> {
-    /// Keeps the bytes that were not yielded, so that they are yielded with the next chunk.
+    /// Stores the bytes that were not yielded, so that they are yielded with the next chunk.
     fn drop(&mut self) {
         if self.failure.is_some() {
             self.held.clear();

@@ -2,9 +2,9 @@
 //! configuration.
 //!
 //! [`Handshake`] receives every message that arrives and appends what must be sent. It parses the
-//! few messages that it needs by itself, in either version, so that a session needs no decoded
-//! representation. It keeps answering echo, features and configuration requests after the session
-//! is open. All other messages are left to the caller, as [`Event::Message`] says.
+//! few messages that it needs in either version, so that a session needs no decoded representation.
+//! It keeps answering echo, features and configuration requests after the session is open. All
+//! other messages are left to the caller, as [`Event::Message`] says.
 //!
 //! The first question about a controller that does not answer is where its handshake got stuck.
 //! [`Handshake::stage`] returns the stage reached, [`Handshake::failure`] the reason why it went no
@@ -69,7 +69,7 @@ pub enum Event {
     /// The message was an echo request or a request for features or configuration, which the
     /// handshake has answered, or a HELLO after the negotiation, which is ignored.
     Handled,
-    /// The message is none of the handshake's. The caller must handle it.
+    /// The message does not belong to the handshake, and the caller must handle it.
     Message,
 }
 
@@ -81,7 +81,7 @@ pub enum HandshakeError {
     /// The received bytes are not a message, or a message of the handshake is malformed.
     #[error("malformed message from the peer: {0}")]
     Malformed(#[from] DecodeError),
-    /// The first message is something other than HELLO.
+    /// The peer's first message is not a HELLO.
     #[error(
         "the peer's first message is of type {message_type} and version {version:#04x}, \
          not a HELLO: it may not speak OpenFlow"
@@ -92,7 +92,8 @@ pub enum HandshakeError {
         /// The type in the message's header.
         message_type: MessageType,
     },
-    /// The two sides have no version in common. The peer was sent an error that says so.
+    /// The two sides have no version in common. An error message with this reason was sent to the
+    /// peer.
     #[error("no version in common: the peer offers {theirs}, this side {ours}")]
     Incompatible {
         /// The versions that the peer offers.
@@ -111,8 +112,8 @@ pub enum HandshakeError {
         /// control characters.
         text: String,
     },
-    /// A message has a version other than the negotiated one. The peer was sent an error that says
-    /// so.
+    /// A message has a version other than the negotiated one. An error message with this reason was
+    /// sent to the peer.
     #[error("a message of version {found:#04x} after version {agreed} was agreed on")]
     WrongVersion {
         /// The negotiated version.
@@ -136,8 +137,8 @@ pub struct SwitchIdentity {
     pub n_tables: u8,
     /// The id of an auxiliary connection, or 0 for the main one. OpenFlow 1.0 does not send it.
     pub auxiliary_id: u8,
-    /// The capabilities of the switch. The versions agree on bits 0 to 2, which are flow, table and
-    /// port statistics, and on bits 5 and 6.
+    /// The capabilities of the switch as bits. OpenFlow 1.0 and 1.3 agree on bits 0 to 2, which
+    /// stand for flow, table and port statistics, and on bits 5 and 6.
     pub capabilities: u32,
     /// The actions that the switch supports. OpenFlow 1.3 does not send them.
     pub actions: v1_0::ActionTypes,
@@ -164,8 +165,8 @@ impl SwitchIdentity {
         }
     }
 
-    /// Appends a features reply. In 1.3 it is as long as one of 1.0 without ports, with an
-    /// auxiliary id in place of padding and a reserved word in place of the actions.
+    /// Appends a features reply. In 1.3, the reply is as long as one of 1.0 without ports, but it
+    /// has an auxiliary id in place of padding and a reserved word in place of the actions.
     fn emit(&self, version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         if version == Version::V1_0 {
             let features = v1_0::FeaturesReply {
@@ -219,15 +220,15 @@ impl SwitchFeatures {
     }
 }
 
-/// The side of the session that this handshake performs, with the properties of the switch and the
-/// configuration of packet-ins.
+/// The side that this handshake performs: the switch's, with its properties, or the controller's,
+/// with the configuration of packet-ins.
 #[derive(Clone, Debug)]
 enum Role {
     Switch { identity: Box<SwitchIdentity>, config: SwitchConfig },
     Controller { config: SwitchConfig, features: Option<SwitchFeatures> },
 }
 
-/// One side of a session's opening, from the first byte of the connection on.
+/// The state of one side of a session's handshake, from the first byte of the connection on.
 #[derive(Clone, Debug)]
 pub struct Handshake {
     role: Role,
@@ -248,8 +249,8 @@ impl Handshake {
     /// Creates the controller's side of a handshake. It offers the versions in `supported`, or both
     /// versions if that is empty.
     ///
-    /// Once the controller knows the switch's features, it sends `config`, whose fields both
-    /// versions share.
+    /// Once the controller knows the switch's features, it sends `config`, whose fields are the
+    /// same in both versions.
     pub fn controller(supported: &[Version], config: SwitchConfig) -> Self {
         Self::new(supported, Role::Controller { config, features: None })
     }
@@ -296,8 +297,8 @@ impl Handshake {
         }
     }
 
-    /// Returns a sentence that says which stage the session has reached and what it lacks to be
-    /// open.
+    /// Returns a sentence that states which stage the session has reached, and what is missing
+    /// before it is open.
     pub fn diagnosis(&self) -> String {
         let peer = match self.role {
             Role::Switch { .. } => "controller",
@@ -320,7 +321,7 @@ impl Handshake {
         }
     }
 
-    /// Appends this side's HELLO. Both sides send theirs as soon as the connection is established.
+    /// Appends this side's HELLO. Both sides send a HELLO as soon as the connection is established.
     pub fn start(&mut self, out: &mut Vec<u8>) {
         if self.stage == Stage::Created {
             let xid = self.take_xid();
@@ -351,8 +352,8 @@ impl Handshake {
         let message_type = header.message_type();
         match (message_type, self.stage.version()) {
             (MessageType::HELLO, None) => self.negotiate(&header, out),
-            // The version of a HELLO is the highest that its sender speaks, whatever was
-            // negotiated.
+            // A HELLO contains the highest version of its sender, independently of the negotiated
+            // one.
             (MessageType::HELLO, Some(_)) => Ok(Event::Handled),
             (MessageType::ECHO_REQUEST, None) => {
                 emit_echo_reply(&header, out);

@@ -58,7 +58,7 @@ impl FromStr for Version {
     }
 }
 
-/// A transaction id, `ofp_header.xid`; a reply carries the id of its request.
+/// A transaction id (`ofp_header.xid`). A reply carries the id of its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Xid(pub u32);
 
@@ -68,12 +68,12 @@ impl fmt::Display for Xid {
     }
 }
 
-/// The id of a buffer in which the switch keeps a packet, `buffer_id`.
+/// The id of a buffer in which the switch keeps a packet (`buffer_id`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BufferId(pub u32);
 
 impl BufferId {
-    /// The id for a packet that is not buffered: the message itself carries all of it
+    /// The id for a packet that is not buffered, which the message itself contains completely
     /// (`OFP_NO_BUFFER`).
     pub const NO_BUFFER: Self = Self(0xffff_ffff);
 
@@ -97,7 +97,7 @@ impl fmt::Display for BufferId {
 
 /// A datapath's id: 16 bits that the implementer chooses above 48 bits of a MAC address.
 ///
-/// Written as 16 hexadecimal digits. Read by these rules, in this order:
+/// The id is written as 16 hexadecimal digits. A text is parsed by these rules, in this order:
 ///
 /// 1. `of:` in front is dropped (ONOS writes it); what follows must be hexadecimal.
 /// 2. With colons: eight groups of two hexadecimal digits.

@@ -1,9 +1,9 @@
 //! Enumerations and bit sets that preserve unknown values.
 //!
 //! A Rust `enum` would have to reject values that a newer specification or a vendor defines, or
-//! carry them in a variant that can also hold the known ones. A newtype with named constants is
-//! canonical: every wire value has exactly one representation, so decoding and encoding again
-//! cannot change it, and `match` works on the constants.
+//! contain them in a variant that can also contain known values. In a newtype with named constants,
+//! every wire value has exactly one representation. Decoding and encoding therefore cannot change a
+//! value, and `match` works with the constants.
 
 /// Declares a newtype over an unsigned integer with named values.
 ///
@@ -24,8 +24,8 @@ macro_rules! open_enum {
         impl $name {
             $($(#[$value_meta])* $vis const $value: Self = Self($number);)*
 
-            /// Returns the name that the specification gives the value, or `None` if it does not
-            /// define the value.
+            /// Returns the name of the value in the specification, or `None` if the specification
+            /// does not define the value.
             $vis const fn name(self) -> Option<&'static str> {
                 match self {
                     $(Self::$value => Some(stringify!($value)),)*
@@ -69,7 +69,7 @@ macro_rules! bit_set {
         fields! { $name }
 
         impl $name {
-            /// No bit set.
+            /// The value in which no bit is set.
             $vis const NONE: Self = Self(0);
             $($(#[$bit_meta])* $vis const $bit: Self = Self($number);)*
 
@@ -124,19 +124,19 @@ macro_rules! bit_set {
 #[cfg(test)]
 mod tests {
     open_enum! {
-        /// A type for the test.
+        /// An open enum for the test.
         Colour: u8 {
-            /// One.
+            /// The only colour with a name.
             RED = 1,
         }
     }
 
     bit_set! {
-        /// A type for the test.
+        /// A bit set for the test.
         Sides: u16 {
-            /// One bit.
+            /// The bit of the left side.
             LEFT = 1,
-            /// Another.
+            /// The bit of the right side.
             RIGHT = 2,
         }
     }

@@ -5,15 +5,15 @@ use std::fmt;
 /// A port number in the format of OpenFlow 1.1 and later: 32 bits, with reserved numbers from
 /// 0xffffff00.
 ///
-/// The views and their users need one type for both versions. OpenFlow 1.0 has 16 bits, with
-/// reserved numbers from 0xff00. These are converted to the reserved numbers of equal name in 32
-/// bits. The conversion back fails for the numbers between, which 1.0 cannot express.
+/// The type serves both versions. Port numbers of OpenFlow 1.0 have 16 bits, with reserved numbers
+/// from 0xff00, and are converted to the 32-bit numbers of equal name. The conversion to 1.0 fails
+/// for numbers that 1.0 cannot express.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNumber(pub u32);
 
-/// The difference between the reserved numbers of 1.0 and those of later versions.
+/// The difference between the reserved numbers in 32 bits and those of OpenFlow 1.0.
 const RESERVED_OFFSET: u32 = 0xffff_0000;
-/// The upper end of the numbers that OpenFlow 1.0 gives to physical ports (`OFPP_MAX`).
+/// The exclusive upper limit of the numbers of physical ports in OpenFlow 1.0 (`OFPP_MAX`).
 const V1_0_MAX: u16 = 0xff00;
 
 impl PortNumber {
@@ -21,8 +21,8 @@ impl PortNumber {
     pub const MAX: Self = Self(0xffff_ff00);
     /// The reserved number for the port by which the packet entered.
     pub const IN_PORT: Self = Self(0xffff_fff8);
-    /// The reserved number that sends a packet through the flow tables; in packet-out messages
-    /// only.
+    /// The reserved number that sends a packet through the flow tables. It is valid only in
+    /// packet-out messages.
     pub const TABLE: Self = Self(0xffff_fff9);
     /// The reserved number that leaves the forwarding to the switch, as if it had no OpenFlow.
     pub const NORMAL: Self = Self(0xffff_fffa);
@@ -34,7 +34,7 @@ impl PortNumber {
     pub const CONTROLLER: Self = Self(0xffff_fffd);
     /// The reserved number for the switch's own network stack.
     pub const LOCAL: Self = Self(0xffff_fffe);
-    /// `OFPP_ANY`, and `OFPP_NONE` in 1.0: no port in particular.
+    /// The reserved number for no particular port (`OFPP_ANY`, or `OFPP_NONE` in 1.0).
     pub const ANY: Self = Self(0xffff_ffff);
 
     /// Converts a 16-bit port number of OpenFlow 1.0.

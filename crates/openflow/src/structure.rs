@@ -1,8 +1,8 @@
 //! Structures of the specifications, whose layout is declared once.
 //!
-//! The fields of a message are declared as in the specification: names, types, padding. Reading and
-//! writing are derived from this declaration, so that they cannot disagree. Structures with a form
-//! of their own (matches, actions, properties with type and length) implement [`Wire`] by hand.
+//! The fields of a message are declared as in the specification, with names, types and padding.
+//! Reading and writing are derived from this declaration, so that they cannot differ. Structures of
+//! irregular form (matches, actions, properties with type and length) implement [`Wire`] by hand.
 
 use std::net::Ipv4Addr;
 
@@ -22,7 +22,7 @@ pub(crate) trait Wire: Sized {
 /// A field of a structure: a number, a structure, or a list of structures or bytes up to the end of
 /// the enclosing structure.
 pub(crate) trait Field: Sized {
-    /// Reads the field; `name` is its name in errors.
+    /// Reads the field. `name` is the name of the field in errors.
     fn read(reader: &mut Reader<'_>, name: &'static str) -> Result<Self, DecodeError>;
 
     /// Appends the encoded field to `out`.
@@ -143,8 +143,8 @@ pub(crate) fn body<'a>(
     reader.sub(length - consumed, field)
 }
 
-/// Refuses to encode a variant for unknown types that has a known type. When decoded, it would
-/// become a different variant.
+/// Returns an error if a variant for unknown types contains a known type, because decoding would
+/// turn it into another variant.
 pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Result<(), EncodeError> {
     if known {
         let expected = "a type that the specification does not define; use its own variant";
@@ -153,7 +153,7 @@ pub(crate) fn refuse_known(kind: u16, known: bool, field: &'static str) -> Resul
     Ok(())
 }
 
-/// Implements `Field` for newtypes by their inner values.
+/// Implements `Field` for newtypes by encoding their inner values.
 macro_rules! fields {
     ($($type:ty),*) => {$(
         impl $crate::structure::Field for $type {

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// Text in a field of `N` bytes, padded with zero bytes (`char name[N]` in the specification).
 ///
-/// All `N` bytes are kept, even those after the first zero byte, because switches leave remnants
-/// there and a message must encode to the bytes from which it was decoded.
+/// All `N` bytes are kept, even those after the first zero byte, because switches leave arbitrary
+/// bytes there, and a decoded message must encode to its original bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FixedText<const N: usize>(pub [u8; N]);
 

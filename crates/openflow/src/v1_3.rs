@@ -1,8 +1,8 @@
 //! OpenFlow 1.3 (wire version 0x04), after specification 1.3.5.
 //!
 //! [`Message`] is an owned representation of every message of the version. Decoding checks every
-//! length against the enclosing structure and copies the contents; encoding restores the bytes that
-//! were decoded, with all padding zero. Enumerations and bit sets are numbers with names, and
+//! length against the enclosing structure and copies the contents. Encoding restores the decoded
+//! bytes, except that all padding is zero. Enumerations and bit sets are numbers with names, and
 //! type-length-values of unknown type are kept as bytes. A switch can therefore answer unknown
 //! contents with the right error, and a controller does not fail on a vendor's extension.
 //!

@@ -1,9 +1,9 @@
 //! Views over messages, and emitters, for code that runs millions of times per second.
 //!
 //! A view wraps a buffer, checks once that the fixed fields and the lengths inside are valid
-//! (`new_checked`), and then reads fields in place. One view serves both versions, because code
-//! that answers a packet-in does not depend on the version; only a few offsets differ. Rare
-//! messages have no view: [`v1_0::Message`](crate::v1_0::Message) and
+//! (`new_checked`), and then reads fields in place. One view serves both versions, which differ
+//! only in a few offsets, so that code that answers a packet-in does not depend on the version.
+//! Rare messages have no view: [`v1_0::Message`](crate::v1_0::Message) and
 //! [`v1_3::Message`](crate::v1_3::Message) decode them.
 //!
 //! The emitters append to a `Vec<u8>` of the caller, so that many messages share one buffer and one
@@ -23,7 +23,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::{Version, Xid};
 
 /// Returns the `N` bytes at offset `at`. The views read only ranges that their constructor checked.
-/// If the buffer's `as_ref` has shrunk since, this returns zeros instead of panicking.
+/// If the buffer has become shorter since that check, this returns zeros instead of panicking.
 fn array_at<const N: usize>(data: &[u8], at: usize) -> [u8; N] {
     data.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }
@@ -44,8 +44,8 @@ fn u64_at(data: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(array_at(data, at))
 }
 
-/// Overwrites `N` bytes at `at`, unless the buffer has shrunk since it was checked; see
-/// [`array_at`].
+/// Overwrites `N` bytes at offset `at`. Does nothing if the buffer has become shorter since it was
+/// checked (see [`array_at`]).
 fn put_at<const N: usize>(data: &mut [u8], at: usize, value: [u8; N]) {
     if let Some(field) = data.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
         *field = value;
@@ -58,8 +58,8 @@ struct Checked {
     end: usize,
 }
 
-/// Checks the header, the type `expected`, and that the message contains the fixed fields, which
-/// occupy `fixed(version)` bytes from its start.
+/// Checks the header of a message, its type, which must be `expected`, and that the message
+/// contains its fixed fields, which occupy `fixed(version)` bytes from its start.
 fn check(
     data: &[u8],
     expected: MessageType,

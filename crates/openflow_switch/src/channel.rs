@@ -1,9 +1,9 @@
 //! Several controllers of one switch, and the packets that the switch sends out of its ports.
 //!
-//! Tables belong to the switch and are shared. Handshake, liveness, role and the selection of
-//! asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). The switch holds
-//! the state of one connection at a time. A [`Channel`] holds the state of another one, and
-//! [`OpenFlowSwitch::swap`] exchanges the two.
+//! Tables belong to the switch, and all controllers share them. Handshake, liveness, role and the
+//! selection of asynchronous messages belong to a connection (OpenFlow 1.3.5, 6.3.4 to 6.3.6). The
+//! switch itself contains the state of one connection at a time. A [`Channel`] contains the state
+//! of another connection, and [`OpenFlowSwitch::swap`] exchanges the two.
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -35,7 +35,8 @@ impl Channel {
         }
     }
 
-    /// Turns a master into a slave, since another controller is the master now (6.3.6).
+    /// Turns a master into a slave, because another controller has become the master (OpenFlow
+    /// 1.3.5, 6.3.6).
     pub fn demote(&mut self) {
         if self.session.role == ControllerRole::MASTER {
             self.session.role = ControllerRole::SLAVE;
@@ -46,7 +47,7 @@ impl Channel {
 /// The role of a controller at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A controller with the same rights as all others of this role; in OpenFlow 1.0, the only
+    /// A controller with the same rights as all others of this role. OpenFlow 1.0 has only this
     /// role.
     Equal,
     /// The only controller that may change the switch, apart from those with the role equal.
@@ -66,7 +67,8 @@ pub struct Left {
 
 impl OpenFlowSwitch {
     /// Exchanges the state of the current controller's connection for that of another controller.
-    /// From then on, messages are received from and sent to that other controller.
+    /// From then on, the switch receives messages from that other controller and sends messages to
+    /// it.
     pub fn swap(&mut self, channel: &mut Channel) {
         mem::swap(&mut self.handshake, &mut channel.handshake);
         mem::swap(&mut self.keepalive, &mut channel.keepalive);
@@ -98,7 +100,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Makes the switch keep the packets that it sends out of ports from now on.
+    /// Makes the switch store the packets that it sends out of ports from now on.
     /// [`OpenFlowSwitch::take_left`] returns them.
     pub fn hand_out(&mut self) {
         self.passage.keeps = true;
@@ -123,7 +125,7 @@ impl OpenFlowSwitch {
     }
 
     /// Appends a message to the current controller that reports the state of the link at a port.
-    /// Returns false, and appends nothing, if the controller does not want such messages.
+    /// Returns false, and appends nothing, if the controller has deselected such messages.
     pub fn port_status(&self, port: u16, out: &mut Vec<u8>) -> bool {
         match &self.tables {
             Tables::V1_0(personality) => {
@@ -166,7 +168,8 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Keeps the packets of a passage that were sent to ports whose links are up.
+    /// Stores the packets that were sent to ports whose links are up, from the results of passing a
+    /// packet through the tables.
     pub(super) fn hand_over(&mut self, in_port: u32, passage: &mut Passage) {
         if passage.left.is_empty() {
             return;
@@ -179,7 +182,8 @@ impl OpenFlowSwitch {
                     Ok(port) => port..=port,
                     Err(_) => continue,
                 },
-                // A packet leaves by its ingress port only through IN_PORT (5.12).
+                // A packet leaves by its ingress port only through the reserved port IN_PORT
+                // (OpenFlow 1.3.5, 5.12).
                 PortNumber(port) if port == in_port => continue,
                 PortNumber(port) => match u16::try_from(port) {
                     Ok(port) if (1..=self.options.ports).contains(&port) => port..=port,

@@ -2,16 +2,16 @@
 //! (Srinivasan, Suri and Varghese, SIGCOMM 1999), as in Open vSwitch.
 //!
 //! Entries with one mask share a hash table over their masked values. A packet is looked up in one
-//! table after the other, those with the highest priorities first, until none of the remaining
-//! tables can hold a better entry. Controllers use few masks, so the cost hardly depends on the
-//! number of entries.
+//! table after the other, in descending order of their highest priorities, until none of the
+//! remaining tables can contain a better entry. Controllers use few masks, so the cost hardly
+//! depends on the number of entries.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::flow_key::{Condition, FlowKey, WORDS};
 
-/// A classifier of entries by what they match. `K` identifies an entry.
+/// A classifier that finds entries by the packets that they match. `K` identifies an entry.
 #[derive(Clone, Debug)]
 pub(super) struct Classifier<K> {
     /// The groups of entries with equal masks, in descending order of their highest priority.
@@ -24,21 +24,22 @@ struct Tuple<K> {
     mask: FlowKey,
     /// The words of the mask that are not zero.
     words: Vec<(usize, u64)>,
-    /// The entries by their value under the mask. Entries with equal values are ordered best first.
+    /// The entries by their value under the mask. Among entries with equal values, the best one
+    /// comes first.
     entries: HashMap<Box<[u64]>, Vec<Ranked<K>>>,
     /// The number of entries with each priority.
     priorities: BTreeMap<u32, usize>,
 }
 
-/// An entry with its place in the order of entries.
+/// An entry with its rank, by which entries are ordered.
 #[derive(Clone, Debug)]
 struct Ranked<K> {
     rank: Rank,
     key: K,
 }
 
-/// The order of entries: the higher priority wins, and among equal priorities the older entry. The
-/// specification leaves the latter open.
+/// The rank of an entry. The higher priority wins and, among equal priorities, the older entry. The
+/// specification does not define the order among equal priorities.
 type Rank = (u32, Reverse<u64>);
 
 impl<K> Default for Classifier<K> {

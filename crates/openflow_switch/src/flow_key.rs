@@ -1,11 +1,11 @@
 //! The keys that flow entries compare: the fields of a packet as words, and a match as value and
 //! mask over these words.
 //!
-//! Both versions use one layout of words, so that one classifier serves both. In 1.3 a field that
-//! the packet does not have meets no condition (OpenFlow 1.3.5, 7.2.3.6), which a word of presence
-//! bits expresses; fields that exclude each other, such as TCP and UDP ports, can then share a
-//! place. In 1.0 a field that the packet does not have is zero (OpenFlow 1.0.0, 3.4), and no
-//! presence bits are used.
+//! Both versions use one layout of words, so that one classifier serves both. In 1.3, a field that
+//! the packet does not have satisfies no condition (OpenFlow 1.3.5, 7.2.3.6). A word of presence
+//! bits expresses this, so that fields that exclude each other, such as TCP and UDP ports, can
+//! share a position. In 1.0, a field that the packet does not have is zero (OpenFlow 1.0.0, 3.4),
+//! and no presence bits are used.
 
 use openflow::v1_0;
 use openflow::v1_3::{Match, OxmField};
@@ -29,8 +29,8 @@ pub(super) struct Condition {
     pub(super) value: FlowKey,
 }
 
-/// Returns the position of a field in a flow key: the word that holds its lowest bit, and the
-/// number of bits below it in the word. Fields of 16 bytes occupy the previous word as well.
+/// Returns the position of a field in a flow key: the word that contains its lowest bit, and the
+/// number of bits below that bit in the word. A field of 16 bytes also occupies the previous word.
 const fn place(field: OxmField) -> Option<(usize, u32)> {
     Some(match field {
         OxmField::IN_PORT => (1, 32),
@@ -96,16 +96,16 @@ impl FlowKey {
         self.put(field, value);
     }
 
-    /// Returns the key of a packet in OpenFlow 1.3. Every packet entered by a physical port, and
-    /// through no tunnel.
+    /// Returns the key of a packet in OpenFlow 1.3. All packets are assumed to have entered by a
+    /// physical port, and through no tunnel.
     pub(super) fn v1_3(packet: &Packet, in_port: u32, metadata: u64) -> Self {
         let mut key = Self::ZERO;
         key.put_present(OxmField::IN_PORT, in_port.into());
         key.put_present(OxmField::IN_PHY_PORT, in_port.into());
         key.put_present(OxmField::METADATA, metadata.into());
         key.put_present(OxmField::TUNNEL_ID, 0);
-        // A packet without tag has a VLAN id as well, which says that there is no tag (7.2.3.7,
-        // table 13).
+        // A packet without a tag also has the field VLAN_VID, whose value states that there is no
+        // tag (OpenFlow 1.3.5, 7.2.3.7, table 13).
         key.put_present(OxmField::VLAN_VID, if packet.is_tagged() { 0x1000 } else { 0 });
         for field in packet.fields() {
             if let Some(value) = packet.field(field) {
@@ -115,7 +115,7 @@ impl FlowKey {
         key
     }
 
-    /// Returns the key of a packet in OpenFlow 1.0, which entered by the port `in_port`.
+    /// Returns the key of a packet in OpenFlow 1.0 that entered by the port `in_port`.
     pub(super) fn v1_0(packet: &Packet, in_port: u16) -> Self {
         let mut key = Self::ZERO;
         key.put(OxmField::IN_PORT, in_port.into());
@@ -126,7 +126,8 @@ impl FlowKey {
             let Some(value) = packet.field(field) else { continue };
             match field {
                 OxmField::ARP_OP => key.put(OxmField::IP_PROTO, value & 0xff),
-                // 1.0 has no IPv6; of ARP it has the operation and the protocol addresses.
+                // OpenFlow 1.0 does not match IPv6 and, of ARP, matches the operation and the
+                // protocol addresses.
                 OxmField::ETH_DST
                 | OxmField::ETH_SRC
                 | OxmField::ETH_TYPE
@@ -156,9 +157,8 @@ impl FlowKey {
 }
 
 impl Condition {
-    /// Returns the condition that an OpenFlow 1.3 match compares packets with. Returns `None` if
-    /// the match contains a field that no packet of an emulated switch has, so that it matches
-    /// nothing.
+    /// Returns the condition that an OpenFlow 1.3 match imposes on packets. Returns `None` if the
+    /// match contains a field that no packet of an emulated switch has, so that no packet matches.
     pub(super) fn v1_3(rule: &Match) -> Option<Self> {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         for oxm in &rule.fields {
@@ -174,7 +174,7 @@ impl Condition {
         Some(condition)
     }
 
-    /// Returns the condition that an OpenFlow 1.0 match compares packets with.
+    /// Returns the condition that an OpenFlow 1.0 match imposes on packets.
     pub(super) fn v1_0(rule: &v1_0::Match) -> Self {
         let mut condition = Self { mask: FlowKey::ZERO, value: FlowKey::ZERO };
         let mut put = |field, value: Option<u64>, mask: u64| {
@@ -194,7 +194,7 @@ impl Condition {
         put(OxmField::VLAN_VID, rule.dl_vlan().map(u64::from), 0xffff);
         put(OxmField::VLAN_PCP, rule.dl_vlan_pcp().map(u64::from), 0xff);
         put(OxmField::ETH_TYPE, rule.dl_type().map(u64::from), 0xffff);
-        // Only the upper six bits are compared; the lower two are ECN (5.2.3).
+        // Only the upper six bits are compared. The lower two are ECN (OpenFlow 1.0.0, 5.2.3).
         put(OxmField::IP_DSCP, rule.nw_tos().map(|tos| u64::from(tos >> 2)), 0xff);
         put(OxmField::IP_PROTO, rule.nw_proto().map(u64::from), 0xff);
         let (source, mask) = prefix(rule.nw_src());
@@ -206,13 +206,13 @@ impl Condition {
         condition
     }
 
-    /// Returns the Ethernet source that packets must have, or `None` if the condition does not
-    /// compare all bits of it.
+    /// Returns the Ethernet source address that packets must have, or `None` if the condition does
+    /// not compare all of its bits.
     pub(super) fn eth_src(&self) -> Option<u64> {
         (self.mask.eth_src() == 0xffff_ffff_ffff).then_some(self.value.eth_src())
     }
 
-    /// Returns whether a packet can meet this condition and another one.
+    /// Returns whether a packet can satisfy both this condition and another one.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let masks = self.mask.0.iter().zip(&other.mask.0);
         let values = self.value.0.iter().zip(&other.value.0);

@@ -4,7 +4,7 @@
 //! if it does not find it. A switch that passes packets through its tables also finds the entry
 //! that a packet matches, by a classifier for each table. In other switches no packet ever matches
 //! an entry, and the idle timeout runs from the installation. Times are in nanoseconds on a clock
-//! of the caller's.
+//! that the caller chooses.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -21,9 +21,10 @@ pub(super) struct FlowEntry<M, F, I> {
     pub(super) priority: u16,
     pub(super) rule: M,
     pub(super) cookie: u64,
-    /// The time in seconds without a packet after which the entry is removed; 0 for none.
+    /// The time in seconds without a matching packet after which the entry is removed, or 0 for
+    /// never.
     pub(super) idle_timeout: u16,
-    /// The time in seconds after which the entry is removed in any case; 0 for none.
+    /// The time in seconds after its installation at which the entry is removed, or 0 for never.
     pub(super) hard_timeout: u16,
     pub(super) flags: F,
     pub(super) instructions: I,
@@ -77,22 +78,22 @@ pub(super) enum Expiry {
     Hard,
 }
 
-/// The error for an insertion into a table that is full.
+/// The error of an insertion into a full table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// The priority and the condition by which the entry for a packet is found.
+/// The priority and the condition by which a lookup finds an entry for a packet.
 pub(super) struct Searched {
-    /// The priority of the entry; higher values win.
+    /// The priority of the entry. Higher values take precedence.
     pub(super) priority: u32,
     pub(super) condition: Condition,
 }
 
-/// A function that returns what is needed to find an entry by packet, from the entry's priority and
-/// match. It returns `None` if the entry matches no packet.
+/// A function that computes the priority and the condition by which an entry is found, from the
+/// entry's priority and match. It returns `None` if no packet matches the entry.
 pub(super) type Compile<M> = fn(u16, &M) -> Option<Searched>;
 
-/// An index that finds the entry which a packet matches.
+/// An index that finds the entry that a packet matches.
 #[derive(Clone, Debug)]
 struct Search<K, M> {
     compile: Compile<M>,
@@ -117,7 +118,7 @@ pub(super) struct Lookups {
 #[derive(Clone, Debug)]
 pub(super) struct FlowTable<K, M, F, I> {
     entries: HashMap<K, (u64, FlowEntry<M, F, I>)>,
-    /// The number that the next entry gets. It orders entries by age, and distinguishes an entry
+    /// The number that the next entry gets. Numbers order entries by age, and distinguish an entry
     /// from a later one with the same key.
     next: u64,
     deadlines: BinaryHeap<Reverse<(u64, u64)>>,
@@ -181,7 +182,7 @@ where
         self.entries.len()
     }
 
-    /// Returns whether an entry is wanted.
+    /// Returns whether any entry satisfies `is_wanted`.
     pub(super) fn any(&self, is_wanted: impl Fn(&FlowEntry<M, F, I>) -> bool) -> bool {
         self.entries.values().any(|(_, entry)| is_wanted(entry))
     }

@@ -2,13 +2,13 @@
 //! clock.
 //!
 //! The switch answers every request that a controller needs in order to accept it as a switch: the
-//! handshake; flow, group and meter tables that store entries and return them; expiry, roles,
+//! handshake, flow, group and meter tables that store entries and return them, expiry, roles and
 //! statistics. Packet-outs are left to the caller, which measures their arrival and passes them to
 //! [`OpenFlowSwitch::packet_out`] if they must be carried out. Packets that enter a port either
 //! bypass the tables, so that the controller's rules do not change its load, or run through them
-//! ([`FlowTables`]). Packets that leave by ports are counted, and handed out on request
+//! ([`FlowTables`]). Packets that leave by ports are counted, and stored for the caller on request
 //! ([`OpenFlowSwitch::hand_out`]). A switch has one controller, or one for each [`Channel`]. Times
-//! are nanoseconds on a clock of the caller's.
+//! are nanoseconds on a clock that the caller chooses.
 
 mod awaiting;
 mod channel;
@@ -41,7 +41,7 @@ pub use packet::Packet;
 use passage::Passage;
 use port_counters::PortCounters;
 
-/// Whether packets pass the tables of an OpenFlow switch.
+/// Whether packets that enter an OpenFlow switch pass its flow tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum FlowTables {
     /// Every packet becomes a packet-in, whatever rules the controller has installed.
@@ -58,9 +58,9 @@ pub struct SwitchOptions {
     pub version: Version,
     /// The datapath id by which a controller identifies the switch.
     pub datapath_id: DatapathId,
-    /// The number of ports; ports are numbered from 1.
+    /// The number of ports. Ports are numbered from 1.
     pub ports: u16,
-    /// The number of packets that can be buffered.
+    /// The number of packets that the switch can buffer.
     pub buffers: u32,
     /// The capacity of all flow tables together, in entries.
     pub table_size: u32,
@@ -81,7 +81,7 @@ pub struct Arriving<'a> {
     /// The transaction id of the resulting packet-ins.
     pub xid: Xid,
     /// The buffer id of the resulting packet-ins. `NO_BUFFER` means that the packet is not buffered
-    /// and is sent as a whole.
+    /// and is sent completely.
     pub buffer_id: BufferId,
     /// The identifier under which [`OpenFlowSwitch::answered_by_rules`] reports that a rule has
     /// answered the packet's packet-in. `None` if the packet-in does not wait for a rule.
@@ -98,18 +98,18 @@ impl<'a> Arriving<'a> {
 /// The fate of a packet that entered a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The packet went to the controller, whatever else happened to it.
+    /// The packet went to the controller, and possibly also out of ports.
     ToController,
     /// A rule sent the packet out of a port.
     Forwarded,
-    /// A rule, or the lack of one, dropped the packet.
+    /// The packet was dropped, by a rule or because no rule matched it.
     Dropped,
 }
 
 /// The effect of a message that the switch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The message had no effect that is counted.
+    /// The message had no effect on the counted rules.
     Nothing,
     /// The message changed the rules of the switch.
     Rules {
@@ -142,8 +142,8 @@ impl Received {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The controller does not speak the version of the switch, or begins with a message that is no
-    /// handshake.
+    /// The controller does not speak the version of the switch, or does not begin with a handshake
+    /// message.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
     /// The controller has sent nothing for a long time, although the connection is open.
@@ -168,8 +168,8 @@ const DESCRIPTION: Description = Description {
 
 /// The time without any message from the controller after which the switch sends an echo request.
 const ECHO_INTERVAL: Duration = Duration::from_secs(15);
-/// The time after an echo request for which the switch waits for any message before it gives the
-/// controller up. It is long because the controller under measurement may be loaded.
+/// The time for which the switch waits for any message after an echo request, before it ends the
+/// session. It is long because the controller under measurement may be loaded.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One emulated OpenFlow switch.
@@ -179,7 +179,8 @@ pub struct OpenFlowSwitch {
     handshake: Handshake,
     keepalive: Option<Keepalive>,
     tables: Tables,
-    /// Memory for the results of passing one packet through the tables, which is reused.
+    /// The results of passing one packet through the tables, whose memory is reused for every
+    /// packet.
     passage: Passage,
     awaiting: Option<Awaiting>,
     /// The identifiers ([`Arriving::awaits`]) of the packet-ins that rules have answered since the
@@ -191,7 +192,8 @@ pub struct OpenFlowSwitch {
     left: Vec<Left>,
 }
 
-/// The tables and other state that controllers created in the switch. It survives the connection.
+/// The tables and other state that controllers created in the switch. This state survives the end
+/// of a connection.
 #[derive(Debug)]
 enum Tables {
     V1_0(Box<v1_0::Personality>),
@@ -228,7 +230,7 @@ impl OpenFlowSwitch {
             Some(Keepalive::new(ECHO_INTERVAL, TIMEOUT, first, Duration::from_nanos(now)));
     }
 
-    /// Records that the connection to the controller has ended. Flow entries stay.
+    /// Records that the connection to the controller has ended. Flow entries are kept.
     pub fn closed(&mut self) {
         self.handshake = handshake(&self.options, self.down());
         self.keepalive = None;
@@ -347,7 +349,7 @@ impl OpenFlowSwitch {
         match &mut self.tables {
             Tables::V1_0(personality) => {
                 let miss_send_len = self.handshake.config().miss_send_len;
-                // 1.0 numbers ports in 16 bits, and so does the configuration.
+                // OpenFlow 1.0 and the configuration have port numbers of 16 bits.
                 let port = port as u16;
                 personality.process(&self.options, miss_send_len, port, frame, now, &mut passage);
             }
@@ -374,9 +376,10 @@ impl OpenFlowSwitch {
     }
 
     /// Receives a packet-out and carries out its actions. An output to [`PortNumber::TABLE`] sends
-    /// the packet through the tables, and one to [`PortNumber::CONTROLLER`] back in a packet-in. A
-    /// packet-out that only sends to ports is carried out only if the switch keeps the packets that
-    /// it sends out of ports. Counts, for each port, the packets that are sent out of it.
+    /// the packet through the tables, and an output to [`PortNumber::CONTROLLER`] sends it back in
+    /// a packet-in. A packet-out whose actions only send to ports is carried out only if the switch
+    /// stores the packets that it sends out of ports ([`OpenFlowSwitch::hand_out`]). Counts the
+    /// packets that are sent out of each port.
     pub fn packet_out(&mut self, frame: &[u8], now: u64, out: &mut Vec<u8>) {
         if self.options.flow_tables == FlowTables::Bypass && !self.passage.keeps {
             return;
@@ -419,8 +422,8 @@ impl OpenFlowSwitch {
         self.passage = passage;
     }
 
-    /// Counts, for each port, the packets that a packet-out sends out of it which is not carried
-    /// out by [`OpenFlowSwitch::packet_out`].
+    /// Counts, for each port, the packets that a packet-out sends out of it, without carrying out
+    /// the packet-out.
     pub fn count_outputs(&mut self, packet_out: &PacketOut<&[u8]>) {
         let (in_port, bytes) = (packet_out.in_port().0, packet_out.payload().len());
         let ports = self.options.ports;
@@ -430,7 +433,7 @@ impl OpenFlowSwitch {
         }
     }
 
-    /// Counts, for each port, the packets that were sent out of it on the way through the tables.
+    /// Counts, for each port, the packets that the tables sent out of it.
     fn left(&mut self, in_port: u32, passage: &mut Passage) {
         let ports = self.options.ports;
         let counters = self.ports();
@@ -514,7 +517,7 @@ impl OpenFlowSwitch {
             Tables::V1_0(_) => None,
             Tables::V1_3(personality) => personality.table_miss(),
         };
-        // Without an entry that sends packets to the controller there is no cookie.
+        // If no entry sends unmatched packets to the controller, the packet-in has no cookie.
         let (table_id, cookie) = table_miss.unwrap_or((0, u64::MAX));
         let fields = PacketInFields {
             buffer_id,
@@ -529,8 +532,8 @@ impl OpenFlowSwitch {
     }
 
     /// Does the work that depends on time: expires flow entries once a second, and sends an echo
-    /// request to a controller that has been silent. Returns an error if the controller must be
-    /// given up.
+    /// request to a controller that has been silent. Returns an error if the controller has not
+    /// answered in time.
     pub fn tick(&mut self, now: u64, out: &mut Vec<u8>) -> Result<(), SessionError> {
         if now >= self.next_expiry {
             self.next_expiry = now + 1_000_000_000;
@@ -549,7 +552,8 @@ impl OpenFlowSwitch {
     }
 }
 
-/// Returns the error for a structure of wrong length, which depends on the structure.
+/// Returns the error with which a switch answers a structure of wrong length. It depends on the
+/// structure.
 fn wrong_length(version: Version, field: &str) -> ErrorReason {
     let reason = match field.split('.').next().unwrap_or_default() {
         structure if structure.starts_with("ofp_action") => ErrorReason::BadActionBadLen,
@@ -560,7 +564,7 @@ fn wrong_length(version: Version, field: &str) -> ErrorReason {
         }
         _ => ErrorReason::BadRequestBadLen,
     };
-    // OpenFlow 1.0 does not have all of them.
+    // OpenFlow 1.0 does not define all of these reasons.
     match reason.codes(version) {
         Some(_) => reason,
         None => ErrorReason::BadRequestBadLen,
@@ -596,17 +600,17 @@ fn port_name(datapath_id: DatapathId, port: u16) -> String {
 }
 
 /// Appends an error message in answer to a request. It contains the first 64 bytes of the request,
-/// the least that the specification requires (OpenFlow 1.3.5, 7.4.4).
+/// which is the least number that the specification requires (OpenFlow 1.3.5, 7.4.4).
 fn refuse(version: Version, reason: ErrorReason, xid: Xid, request: &[u8], out: &mut Vec<u8>) {
-    // Every reason that is used with a version exists in it.
+    // Every reason that the switch uses in a version exists in that version.
     if let Some((error_type, code)) = reason.codes(version) {
         let data = &request[..request.len().min(64)];
         sent(emit_error(version, xid, error_type, code, data, out));
     }
 }
 
-/// Ignores the error of an answer that is too long for its length field. Only statistics can grow
-/// that far, and they are sent in parts.
+/// Ignores the error of an answer that is too long for its length field. Only statistics can become
+/// so long, and they are sent in parts.
 fn sent(result: Result<(), EncodeError>) {
     debug_assert!(result.is_ok(), "{result:?}");
 }

@@ -1,10 +1,10 @@
 //! A packet on its way through the tables of an emulated switch: the positions of its headers, its
 //! fields, and the actions that change it.
 //!
-//! [`Packet::place`] is the only description of the position of each match field; both matching and
-//! set-field use it. Checksums of IPv4, TCP, UDP and ICMP are updated with every change (RFC 1624),
-//! so that the controller sees a valid packet. Parsing ends at a truncated header: the packet then
-//! has no fields of that header and of the following ones.
+//! [`Packet::place`] determines the position of each match field, for matching as well as for
+//! set-field actions. Checksums of IPv4, TCP, UDP and ICMP are updated with every change (RFC
+//! 1624), so that the controller sees a valid packet. Parsing ends at a truncated header. The
+//! packet then has no fields of this header or of later ones.
 
 use openflow::v1_3::OxmField;
 
@@ -16,7 +16,7 @@ const IPV6: u16 = 0x86dd;
 /// The value in place of the Ethernet type of an IEEE 802.3 frame without SNAP header (OpenFlow
 /// 1.0.0, 5.2.3).
 const NO_TYPE: u16 = 0x05ff;
-/// The maximum number of extension headers and VLAN tags that are parsed; real packets have fewer.
+/// The maximum number of extension headers and VLAN tags that are parsed. Real packets have fewer.
 const MAX_HEADERS: usize = 16;
 
 /// The network-layer header of a packet (after Ethernet and its tags), with its offset.
@@ -72,7 +72,7 @@ pub struct Packet {
     eth_type_at: usize,
     network: Network,
     /// The protocol number of the header after IP and its extension headers, and the offset of the
-    /// byte that contains this number.
+    /// byte that contains the number.
     ip_proto: Option<(u8, usize)>,
     transport: Transport,
     /// The extension headers of an IPv6 packet, as bits of `ofp_ipv6exthdr_flags`. The two bits
@@ -106,7 +106,7 @@ impl Packet {
     }
 
     /// Returns the value of a field, or `None` if the packet does not have it. The value of
-    /// [`OxmField::VLAN_VID`] lacks the bit that says that there is a tag.
+    /// [`OxmField::VLAN_VID`] lacks the bit that states that there is a tag.
     pub fn field(&self, field: OxmField) -> Option<u128> {
         match field {
             OxmField::ETH_TYPE => Some(u128::from(self.eth_type)),
@@ -179,8 +179,8 @@ impl Packet {
         }
     }
 
-    /// Pushes a VLAN tag with the id and priority of the outermost one, or with zeros (OpenFlow
-    /// 1.3.5, 5.12.1).
+    /// Pushes a VLAN tag with the id and the priority of the outermost tag, or with zeros if there
+    /// is none (OpenFlow 1.3.5, 5.12.1).
     pub(super) fn push_vlan(&mut self, ethernet_type: u16) {
         if self.bytes.len() < 14 {
             return;
@@ -277,7 +277,7 @@ impl Packet {
             (OxmField::IPV6_FLABEL, Network::Ipv6(at)) => Place::part(at, 4, 0, 20),
             (OxmField::ICMPV6_TYPE, _) => Place::whole(transport(Transport::Icmpv6)?, 1),
             (OxmField::ICMPV6_CODE, _) => Place::whole(transport(Transport::Icmpv6)? + 1, 1),
-            // Neighbour solicitation and advertisement (RFC 4861, 4.3 and 4.4).
+            // The packet is a neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4).
             (OxmField::IPV6_ND_TARGET, _) if matches!(icmpv6_type, Some(135 | 136)) => {
                 Place::whole(transport(Transport::Icmpv6)? + 8, 16)
             }
@@ -305,7 +305,7 @@ impl Packet {
         let mut at = 12;
         let mut eth_type = be16(&self.bytes, at).unwrap_or(NO_TYPE);
         for _ in 0..MAX_HEADERS {
-            // A tag is complete only with the type after it.
+            // A tag is complete only if the type that follows it is present.
             let Some(next) = be16(&self.bytes, at + 4) else { break };
             if !VLAN_TYPES.contains(&eth_type) {
                 break;
@@ -325,7 +325,7 @@ impl Packet {
         self.eth_type = eth_type;
         let holds = |length| self.bytes.len() >= network_at + length;
         match eth_type {
-            // ARP is parsed only over Ethernet and for IPv4 (RFC 826).
+            // Only ARP over Ethernet for IPv4 is parsed (RFC 826).
             ARP if holds(28)
                 && self.bytes[network_at..network_at + 6] == [0, 1, 0x08, 0x00, 6, 4] =>
             {
@@ -375,8 +375,8 @@ impl Packet {
             if !known {
                 break;
             }
-            // The lengths are those of RFC 8200, 4, and of RFC 4302, 2.2, for the authentication
-            // header.
+            // The unit of the length is that of RFC 8200, section 4, or of RFC 4302, section 2.2,
+            // for the authentication header.
             let length = match next {
                 44 => 8,
                 51 => 4 * (usize::from(*length) + 2),
@@ -411,8 +411,8 @@ impl Packet {
             _ => Transport::None,
         };
         if let Transport::Icmpv6(at) = self.transport {
-            // The option with the link-layer address is that of the source in solicitations, and of
-            // the target in advertisements (RFC 4861, 4.6.1).
+            // The relevant option contains the source's link-layer address in solicitations, and
+            // the target's in advertisements (RFC 4861, 4.6.1).
             let wanted = match self.bytes[at] {
                 135 => 1,
                 136 => 2,
@@ -451,7 +451,7 @@ impl Packet {
         let covered = at >= transport_at || addresses.contains(&at);
         let transport_checksum = match self.transport {
             Transport::Tcp(start) if covered => Some(start + 16),
-            // A UDP checksum of zero means that there is none (RFC 768).
+            // A UDP checksum of zero means that there is no checksum (RFC 768).
             Transport::Udp(start)
                 if covered && be16(&self.bytes, start + 6).is_some_and(|sum| sum != 0) =>
             {
@@ -478,8 +478,8 @@ impl Packet {
         }
     }
 
-    /// Updates the checksum at `at` by equation 3 of RFC 1624, for a change of the words that it
-    /// covers. Their sum was `before` and is now `after`.
+    /// Updates the checksum at `at` by equation 3 of RFC 1624, after the words that it covers have
+    /// changed. The sum of these words was `before` and is now `after`.
     fn update(&mut self, at: usize, before: u32, after: u32, is_udp: bool) {
         let Some(old) = be16(&self.bytes, at) else { return };
         let sum = u32::from(!old) + u32::from(!fold(before)) + u32::from(fold(after));

@@ -4,16 +4,17 @@ use openflow::PortNumber;
 
 use super::flow_key::FlowKey;
 
-/// The reasons of packet-ins, which have the same numbers in OpenFlow 1.0 and 1.3
+/// The reason numbers of packet-ins, which are equal in OpenFlow 1.0 and 1.3
 /// (`ofp_packet_in_reason`).
 pub(super) const NO_MATCH: u8 = 0;
 pub(super) const ACTION: u8 = 1;
 
 /// The maximum number of actions that are executed for one packet, including those of group
-/// buckets. Otherwise a controller could chain groups so that a packet multiplies without bound.
+/// buckets. Without a limit, a controller could chain groups such that a packet multiplies without
+/// bound.
 pub(super) const MAX_ACTIONS: u32 = 4096;
 
-/// The results of passing one packet through the tables.
+/// The results of passing one packet through the tables of a switch: what was sent where.
 #[derive(Debug)]
 pub(super) struct Passage {
     /// The packets for the controller, in the order in which they are sent.
@@ -23,12 +24,12 @@ pub(super) struct Passage {
     /// The ports to which the packet was sent, in the form in which rules name them, each with the
     /// length of the packet at that moment.
     pub(super) outputs: Vec<(PortNumber, usize)>,
-    /// Whether the packets themselves are kept in `left`.
+    /// Whether the packets that are sent to ports are stored in `left`.
     pub(super) keeps: bool,
     /// The packets that were sent to ports, each with the port in the form in which rules name it.
     pub(super) left: Vec<(PortNumber, Vec<u8>)>,
-    /// The number of actions that may still be executed for the packet, including the further
-    /// passes on which a packet-out sends it.
+    /// The number of actions that may still be executed for the packet. It includes those of
+    /// further passes through the tables on which a packet-out sends the packet.
     pub(super) actions_left: u32,
 }
 
@@ -52,15 +53,15 @@ pub(super) struct ToController {
     pub(super) table_id: u8,
     /// The priority of the entry that sent the packet to the controller, or 0 if there was none.
     pub(super) priority: u32,
-    /// The cookie of the entry that sent the packet to the controller; all ones if no single entry
-    /// did.
+    /// The cookie of the entry that sent the packet to the controller, or all ones if no single
+    /// entry did.
     pub(super) cookie: u64,
     /// The number of bytes of the packet that are sent to the controller if the packet is buffered.
     pub(super) max_len: u16,
     /// Whether the packet may be buffered.
     pub(super) may_buffer: bool,
     pub(super) metadata: u64,
-    /// The fields of the packet as the table of the entry saw them.
+    /// The fields of the packet as the table of the entry that sent it saw them.
     pub(super) key: FlowKey,
     pub(super) bytes: Vec<u8>,
 }
@@ -74,7 +75,7 @@ impl Passage {
         self.actions_left = MAX_ACTIONS;
     }
 
-    /// Creates an empty passage that keeps packets in `left` if `self` does.
+    /// Creates empty results for another packet, which store packets in `left` if `self` does.
     pub(super) fn alike(&self) -> Self {
         Self { keeps: self.keeps, ..Self::default() }
     }

@@ -2,11 +2,11 @@
 //!
 //! Packets from hosts and from the other ends of links count as received. Packets that packet-outs
 //! and rules send out of a port count as sent, whether or not the caller delivers them. Packet-ins
-//! that the caller prepares beforehand, as a flood does, enter by no port and are not counted.
+//! that the caller prepares in advance, as for a flood, enter by no port and are not counted.
 
 use openflow::PortNumber;
 
-/// The counts of packets and of their bytes in one direction.
+/// The number of packets in one direction, and the number of their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counted {
     pub(super) packets: u64,
@@ -47,8 +47,8 @@ impl PortCounters {
         }
     }
 
-    /// Counts a packet that is sent out of `port`. It entered by `in_port`, or by no port if that
-    /// is none of the ports of the switch.
+    /// Counts a packet that is sent out of `port`. The packet entered by `in_port`, which is not a
+    /// port of the switch if it entered by no port.
     pub(super) fn sent(&mut self, port: PortNumber, in_port: u32, bytes: usize, ports: u16) {
         let own = 1..=u32::from(ports);
         match port {
@@ -59,14 +59,13 @@ impl PortCounters {
                 }
             }
             PortNumber::IN_PORT if own.contains(&in_port) => self.direct(in_port, bytes),
-            // A packet leaves by its ingress port only through IN_PORT.
+            // A packet leaves by its ingress port only through the reserved port IN_PORT.
             PortNumber(port) if own.contains(&port) && port != in_port => self.direct(port, bytes),
             _ => {}
         }
     }
 
-    /// Returns the numbers of packets and bytes that a port of the switch received, and of those
-    /// that it sent.
+    /// Returns the numbers of packets and bytes that a port received, and the numbers that it sent.
     pub(super) fn of(&self, port: u32) -> (Counted, Counted) {
         let port = self.ports.get(port as usize).copied().unwrap_or_default();
         let sent = Counted {
@@ -82,8 +81,8 @@ impl PortCounters {
         }
     }
 
-    /// Returns the counters of a port, or `None` if its number exceeds the 16 bits of numbers of
-    /// configured ports.
+    /// Returns the counters of a port, or `None` if the port number exceeds 16 bits, which
+    /// configured port numbers have.
     fn port(&mut self, port: u32) -> Option<&mut Port> {
         let place = usize::from(u16::try_from(port).ok()?);
         if place >= self.ports.len() {

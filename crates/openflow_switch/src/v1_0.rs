@@ -27,12 +27,12 @@ type Entry = FlowEntry<Match, FlowModFlags, Vec<Action>>;
 /// The key of a flow entry in OpenFlow 1.0: priority and match.
 type Key = (u16, Match);
 
-/// The state of a switch that speaks OpenFlow 1.0.
+/// The state of a switch that is specific to OpenFlow 1.0.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Action>>,
-    /// Memory for the packet that is passing the table, which is reused.
+    /// The packet that is passing the table. Its memory is reused for every packet.
     packet: Packet,
     /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
@@ -49,13 +49,13 @@ fn rank(priority: u16, rule: &Match) -> u32 {
     u32::from(priority) + if is_exact { EXACT } else { 0 }
 }
 
-/// Returns what is needed to find an entry of OpenFlow 1.0 by packet.
+/// Computes the priority and the condition by which an entry of OpenFlow 1.0 is found.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: rank(priority, rule), condition: Condition::v1_0(rule) })
 };
 
-/// Returns the rule that a controller's message adds or changes, in the form that packets are
-/// compared with. Returns `None` if the message changes no rule.
+/// Returns the rule that a controller's message adds or changes, in the form with which packets are
+/// compared. Returns `None` if the message changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -126,8 +126,9 @@ impl Personality {
             Message::Vendor { .. } => {
                 refuse(Version::V1_0, ErrorReason::BadRequestBadExperimenter, xid, request, out);
             }
-            // The handshake answers the first of these, packet-outs are counted elsewhere, a change
-            // of a known port changes nothing here, and only a switch sends the rest.
+            // The handshake answers the first of these messages, packet-outs are counted elsewhere,
+            // a change of a known port has no effect here, and only a switch sends the remaining
+            // messages.
             Message::Hello(_)
             | Message::EchoRequest(_)
             | Message::EchoReply(_)
@@ -237,8 +238,8 @@ impl Personality {
         }
     }
 
-    /// Returns whether a packet matches a new entry and one of the same priority, if the flow-mod
-    /// asks for the check.
+    /// Returns whether some packet matches both a new entry and an existing one of equal priority,
+    /// if the flow-mod requests this check.
     fn overlaps(&self, flow_mod: &FlowMod) -> bool {
         if !flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) {
             return false;
@@ -396,7 +397,7 @@ fn sends_to(actions: &[Action], port: PortNo) -> bool {
         })
 }
 
-/// Returns whether every packet that matches `narrow` matches `wide` too. (A command without
+/// Returns whether every packet that matches `narrow` also matches `wide`. (A command without
 /// "strict" concerns all entries that its match covers; OpenFlow 1.0.0, 4.6.)
 fn covers(wide: &Match, narrow: &Match) -> bool {
     fn field<T: PartialEq>(wide: Option<T>, narrow: Option<T>) -> bool {

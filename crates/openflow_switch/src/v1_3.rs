@@ -37,12 +37,12 @@ pub(super) type Entry = FlowEntry<Match, FlowModFlags, Vec<Instruction>>;
 /// The key of a flow entry in OpenFlow 1.3: table, priority and match.
 type Key = (u8, u16, MatchKey);
 
-/// The state of a switch that speaks OpenFlow 1.3.
+/// The state of a switch that is specific to OpenFlow 1.3.
 #[derive(Debug)]
 pub(super) struct Personality {
     pub(super) ports: PortCounters,
     flows: FlowTable<Key, Match, FlowModFlags, Vec<Instruction>>,
-    /// Memory for the packet that is passing the tables, which is reused.
+    /// The packet that is passing the tables. Its memory is reused for every packet.
     packet: Packet,
     /// The table and the cookie of the entry that sends unmatched packets to the controller, or
     /// `None` if there is no such entry.
@@ -52,8 +52,8 @@ pub(super) struct Personality {
     pub(super) session: Session,
     /// The ports whose links are down.
     pub(super) down: BTreeSet<u16>,
-    /// The largest generation id that a controller has sent. Older ones are stale (OpenFlow 1.3.5,
-    /// 6.3.6).
+    /// The largest generation id that a controller has sent. Requests with smaller ids are stale
+    /// (OpenFlow 1.3.5, 6.3.6).
     generation: Option<u64>,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Personality {
 pub(super) struct Session {
     pub(super) role: ControllerRole,
     pub(super) asynchronous: AsyncConfig,
-    /// The parts of a multipart request that have arrived, while others are still to come.
+    /// The parts of a multipart request that have arrived, as long as parts are missing.
     partial: RequestJoiner,
 }
 
@@ -76,13 +76,13 @@ impl Default for Session {
     }
 }
 
-/// Returns what is needed to find an entry of OpenFlow 1.3 by packet.
+/// Computes the priority and the condition by which an entry of OpenFlow 1.3 is found.
 const COMPILE: Compile<Match> = |priority, rule| {
     Some(Searched { priority: priority.into(), condition: Condition::v1_3(rule)? })
 };
 
-/// Returns the rule that a controller's message adds or changes, in the form that packets are
-/// compared with. Returns `None` if the message changes no rule.
+/// Returns the rule that a controller's message adds or changes, in the form with which packets are
+/// compared. Returns `None` if the message changes no rule.
 pub(super) fn rule_of(message: &Message) -> Option<Rule> {
     let Message::FlowMod(flow_mod) = message else { return None };
     let priority = match flow_mod.command {
@@ -214,8 +214,8 @@ impl Personality {
                 Err(ErrorReason::BadRequestBufferUnknown)
             }
             Message::Experimenter(_) => Err(ErrorReason::BadRequestBadExperimenter),
-            // The handshake answers the first of these, packet-outs are counted elsewhere, and the
-            // rest are messages that only a switch sends.
+            // The handshake answers the first of these messages, packet-outs are counted elsewhere,
+            // and only a switch sends the remaining messages.
             Message::Hello(_)
             | Message::EchoRequest(_)
             | Message::EchoReply(_)
@@ -325,8 +325,8 @@ impl Personality {
         if unknown { Err(ErrorReason::BadActionBadOutGroup) } else { Ok(()) }
     }
 
-    /// Checks that no packet matches a new entry and one of the same priority, if the flow-mod asks
-    /// for the check.
+    /// Checks that no packet matches both a new entry and an existing one of equal priority, if the
+    /// flow-mod requests this check.
     fn check_overlap(&self, flow_mod: &FlowMod) -> Result<(), ErrorReason> {
         if !flow_mod.flags.contains(FlowModFlags::CHECK_OVERLAP) {
             return Ok(());
@@ -342,7 +342,7 @@ impl Personality {
 
     fn add(&mut self, key: Key, flow_mod: FlowMod, now: u64) -> Result<Received, ErrorReason> {
         let resets = flow_mod.flags.contains(FlowModFlags::RESET_COUNTS);
-        // The new entry inherits the counters of the one that it replaces (6.4).
+        // The new entry inherits the counters of the entry that it replaces (OpenFlow 1.3.5, 6.4).
         let hits = match self.flows.get(&key) {
             Some(replaced) if !resets => replaced.hits,
             _ => Hits::default(),
@@ -379,8 +379,8 @@ impl Personality {
             ControllerRole::NO_CHANGE => {}
             ControllerRole::EQUAL => self.session.role = request.role,
             ControllerRole::MASTER | ControllerRole::SLAVE => {
-                // Generation ids wrap around, so the sign of their distance tells which one is
-                // older.
+                // Generation ids wrap around, so the sign of their difference determines which one
+                // is older.
                 if let Some(known) = self.generation
                     && (request.generation_id.wrapping_sub(known) as i64) < 0
                 {
@@ -409,14 +409,15 @@ impl Personality {
         }
     }
 
-    /// Returns the table and the cookie that packet-ins carry (OpenFlow 1.3.5, 7.4.1): those of the
-    /// table-miss entry. Returns `None` if no table-miss entry sends packets to the controller.
+    /// Returns the table and the cookie for packet-ins of unmatched packets (OpenFlow 1.3.5,
+    /// 7.4.1), which are those of the table-miss entry. Returns `None` if no table-miss entry sends
+    /// packets to the controller.
     pub(super) fn table_miss(&self) -> Option<(u8, u64)> {
         self.table_miss
     }
 
-    /// Finds the table-miss entry that sends unmatched packets to the controller, by following the
-    /// table-miss entries (priority 0, no conditions; 5.4) starting with the first table.
+    /// Finds the table-miss entry that sends unmatched packets to the controller. It follows the
+    /// table-miss entries (priority 0, no conditions; OpenFlow 1.3.5, 5.4) from the first table on.
     fn find_table_miss(&mut self) {
         let any = Match::any().key();
         let mut table = 0;
@@ -431,7 +432,7 @@ impl Personality {
                 _ => None,
             });
             match next {
-                // A packet only goes to later tables.
+                // A packet can only continue in a later table.
                 Some(next) if next > table => table = next,
                 _ => return,
             }

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, LIMIT, Style};
 use crate::frontend::{Parsed, parse_text};
 use crate::preprocess::{Files, Options};
 use crate::source::{SourceMap, Span};
-use crate::{check, lower};
+use crate::{check, lower, restrictions};
 use ir::Violation;
 
 /// The result of compiling a P4 program.
@@ -93,6 +93,11 @@ fn compile_once(name: &str, text: &str, options: &Options, files: &dyn Files) ->
             refuse(violation, program, &tree, &sources, &mut diagnostics);
             false
         })
+    });
+    let program = program.filter(|program| {
+        let errors = diagnostics.error_count();
+        restrictions::check(&tree, program, &sources, &mut diagnostics);
+        diagnostics.error_count() == errors
     });
     Compiled { program, diagnostics, sources, pna_version: None }
 }

@@ -58,6 +58,7 @@ pub mod parser;
 pub mod preprocess;
 pub mod print;
 mod priorities;
+mod restrictions;
 pub mod source;
 
 pub use compile::{Compiled, compile_file, compile_text};

@@ -25,7 +25,8 @@ mod symbols;
 mod types;
 
 use p4runtime::proto::config::P4Info;
-use p4runtime::proto::v1::WriteRequest;
+use p4runtime::proto::v1::entity::Entity;
+use p4runtime::proto::v1::{TableEntry, WriteRequest};
 
 use self::annotations::{control_plane_name, find};
 use self::fault::Faults;
@@ -36,7 +37,7 @@ use self::symbols::{Collector, Kind, Symbols};
 use self::types::{TypeCollector, composite_name};
 use crate::diagnostic::{Diagnostic, Style};
 use crate::source::SourceMap;
-use ir::{Architecture, CompositeKind, Program, TypeId};
+use ir::{Architecture, CompositeKind, Location, Program, TypeId};
 
 /// Generates the P4Info of `program`.
 ///
@@ -129,6 +130,21 @@ pub fn entries(program: &Program) -> Result<WriteRequest, Vec<P4InfoError>> {
     let Prepared { reach, symbols, mut errors, .. } = prepare(program)?;
     let request = entries::write_request(program, &reach, &symbols, &mut errors);
     if errors.is_empty() { Ok(request) } else { Err(errors.found) }
+}
+
+/// Returns the entries in the source of `program` as messages, each with its location.
+pub(crate) fn located_entries(
+    program: &Program,
+) -> Result<Vec<(Option<Location>, TableEntry)>, Vec<P4InfoError>> {
+    let request = entries(program)?;
+    let messages = request.updates.into_iter().filter_map(|update| match update.entity?.entity? {
+        Entity::TableEntry(entry) => Some(entry),
+        _ => None,
+    });
+    let reach = reach(program);
+    let tables = reach.tables.iter().filter_map(|id| program.tables.get(id.index()));
+    let locations = tables.flat_map(|table| table.entries.iter().map(|entry| entry.location));
+    Ok(locations.zip(messages).collect())
 }
 
 /// The inputs of [`generate`] and [`entries()`] that result from an analysis of the whole program.

@@ -66,6 +66,7 @@ pub mod session;
 pub mod status;
 pub mod store;
 
+pub use conversion::data::data as read_data;
 pub use entities::value;
 pub use protos as proto;
 

@@ -12,6 +12,7 @@ mod build;
 mod error;
 mod print;
 mod resolve;
+mod restrictions;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -25,25 +26,44 @@ pub use entities::schema::*;
 pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
-use crate::proto::config::P4Info;
+pub use self::restrictions::{Owner, Restricted, Restrictions, restricted};
+use crate::conversion;
+use crate::proto::{config::P4Info, v1};
+use crate::status::EntityError;
 
 /// A checked P4Info: the message, and the objects in it by identifier and by name.
 #[derive(Debug)]
 pub struct Schema {
     p4info: P4Info,
     objects: Arc<entities::schema::Schema>,
+    restrictions: Restrictions,
 }
 
 impl Schema {
     /// Checks `p4info` and indexes it.
     pub fn new(p4info: P4Info) -> Result<Arc<Self>, SchemaError> {
         let objects = Arc::new(build::schema(&p4info)?);
-        Ok(Arc::new(Self { p4info, objects }))
+        let restrictions = Restrictions::new(&p4info, &objects)?;
+        Ok(Arc::new(Self { p4info, objects, restrictions }))
     }
 
     /// Returns the message that the schema was built from.
     pub fn p4info(&self) -> &P4Info {
         &self.p4info
+    }
+
+    /// Returns the constraints on entries and actions that annotations state.
+    pub fn restrictions(&self) -> &Restrictions {
+        &self.restrictions
+    }
+
+    /// Checks an entry that the program declares: its form, and whether it meets the constraints.
+    ///
+    /// # Errors
+    /// Returns the reason why a switch would refuse the entry.
+    pub fn check_initial_entry(&self, entry: &v1::TableEntry) -> Result<(), EntityError> {
+        let entry = conversion::initial_entry(&self.objects, entry)?;
+        self.restrictions.check_entry(&self.objects, &entry)
     }
 
     /// Returns the objects of the P4Info without the message, in the form that data planes use.

@@ -118,7 +118,11 @@ impl<P: DataPlane> Store<P> {
             Asked::DataplaneAtomic => Atomicity::DataplaneAtomic,
         };
         let Self { schema, plane } = self;
-        let updates = updates.map(|update| conversion::update(schema, update?));
+        let updates = updates.map(|update| {
+            let update = conversion::update(schema, update?)?;
+            update.iter().try_for_each(|update| schema.restrictions().check(schema, update))?;
+            Ok(update)
+        });
         entities::write(plane, updates, atomicity, now, keep)
     }
 

@@ -4,8 +4,8 @@
 //! with each packet, the kernel states what remains to be done: checksums, segmentation, the VLAN
 //! tag ([`crate::offload`]). Packets that do not fit into a slot of the ring, mostly super-frames,
 //! are queued separately. The second socket sends each burst with one system call. This is as fast
-//! as a transmit ring if the kernel has to copy anyway (as for veth), and it never waits for a
-//! slot. Queueing disciplines see the packets, as Mininet's links require.
+//! as a transmit ring if the kernel must copy packets anyway (as for veth), and it never waits
+//! for a slot. Queueing disciplines see the packets, as Mininet's links require.
 //!
 //! A third socket sends super-frames in one piece, with a virtio header. It is only used if the
 //! interface's queueing discipline treats a super-frame like its segments. A discipline that shapes
@@ -33,15 +33,14 @@ use std::io::IoSliceMut;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// The number of receive calls after which a queue checks for errors and drops, since the checks
-/// need system calls.
+/// The number of receive calls between two checks for errors and drops, which need system calls.
 const UPKEEP: u32 = 128;
 /// The longest packet in bytes that can be received outside the ring: the kernel's largest
 /// super-frame.
 const LONGEST: usize = (512 << 10) + 256;
 
 /// Opens an interface for a number of workers, with the largest receive rings that suit this
-/// machine. An interface that is down can be opened; its port is then down too.
+/// machine. An interface that is down can be opened. Its port is then down too.
 ///
 /// # Errors
 /// Returns an [`OpenError`] if there is no such Ethernet interface, or this process may not open
@@ -68,8 +67,8 @@ pub fn open_with(interface: &str, queues: usize, memory: RingMemory) -> Result<P
     let queue = || {
         let opened = match found.up {
             true => Sockets::open(&found, group.as_ref(), memory).map(Some),
-            // Sockets on an interface that is down are useless, but the permission to open them is
-            // checked now.
+            // Sockets on an interface that is down are useless, but this call checks the permission
+            // to open them.
             false => sys::socket(libc::AF_PACKET, libc::SOCK_RAW).map(|_| None),
         };
         let sockets = opened.map_err(|source| match source.raw_os_error() {
@@ -113,8 +112,8 @@ struct PacketQueue {
     until_upkeep: u32,
 }
 
-/// The knowledge of a queue about whether super-frames (several TCP segments in one frame) may
-/// leave in one piece.
+/// The state of a queue that determines whether super-frames (several TCP segments in one frame)
+/// may leave in one piece.
 #[derive(Debug, Default)]
 struct WholeFrames {
     /// A watch for changes of interfaces and queueing disciplines. It is opened for the first
@@ -202,7 +201,7 @@ impl Queue for PacketQueue {
             let socket = sockets.of(is_whole);
             let sent = match is_whole {
                 true => sys::send_parts(socket, waiting),
-                // Packets have no separate payload.
+                // Ordinary packets have no separate payload.
                 false => sys::send_each(socket, waiting.map(|[packet, _]| packet)),
             };
             let error = match sent {
@@ -261,7 +260,7 @@ impl Queue for PacketQueue {
         if let Some(sockets) = &self.sockets
             && sockets.are_on(&interface)
         {
-            // The pending error is from the time when the interface was down.
+            // The pending error dates from the time when the interface was down.
             let _ = sys::pending_error(&sockets.receiving);
             self.link.down = None;
             return true;
@@ -300,7 +299,7 @@ impl PacketQueue {
         self.whole.may_leave
     }
 
-    /// Cuts the next super-frame into segments, and sends the segments.
+    /// Cuts the next super-frame into segments and sends them.
     fn send_cut(&mut self) {
         let Some(sockets) = &self.sockets else { return };
         let (mut restorer, mut burst) = (Restorer::default(), Burst::new(batch::BATCH));

@@ -10,9 +10,9 @@ const LINE: usize = 64;
 /// The size of the shortest buffer in bytes.
 const SHORTEST: usize = 4 * LINE;
 
-/// The number of packets that a worker takes from a port before the next port has its turn. Work
-/// per burst, such as locks and counters, waits for memory accesses of the preceding packets, so a
-/// larger burst amortises it over more packets.
+/// The largest number of packets that a worker takes from a port before it turns to the next port.
+/// Work that is done once per burst, such as taking locks and updating counters, waits for memory
+/// accesses of the preceding packets. A large burst distributes this work over more packets.
 pub const BURST: usize = 256;
 
 /// A set of packets that are processed together.
@@ -32,10 +32,10 @@ pub struct Burst {
 #[derive(Debug, Default)]
 pub struct Frame {
     buffer: Box<[u8]>,
-    /// The offset and the length of the packet in the buffer, as `offset + length * LINE`; the
-    /// offset is less than a line. Both are in one word, because frames are moved word by word:
-    /// loading two halves that were just written separately would stall, and a further word per
-    /// frame would increase the number of cache lines that cores exchange.
+    /// The offset and the length of the packet in the buffer, as `offset + length * LINE`. The
+    /// offset is less than a line. Both are in one word, because frames are moved word by word.
+    /// Loading a word whose two halves were just written separately would stall, and a further word
+    /// per frame would increase the number of cache lines that cores exchange.
     place: usize,
 }
 
@@ -50,7 +50,7 @@ impl Burst {
     /// Allows ports to deliver TCP super-frames in one piece, or forbids it with `None`. If
     /// allowed, the burst has a frame for each segment of a super-frame, with at least the
     /// segment's first `bytes` bytes (its head), or all bytes of a shorter segment.
-    /// [`Self::super_frames`] has the payload.
+    /// [`Self::super_frames`] returns the payload.
     pub fn take_heads(&mut self, bytes: Option<usize>) {
         self.head = bytes;
     }
@@ -61,16 +61,17 @@ impl Burst {
         self.head
     }
 
-    /// Returns the super-frames whose segments are packets of the burst, in order. Of each segment,
-    /// the burst holds the head.
+    /// Returns the super-frames whose segments are packets of the burst, in order. The burst
+    /// contains only the head of each segment.
     #[must_use]
     pub fn super_frames(&self) -> &[SuperFrame] {
         &self.super_frames
     }
 
     /// Adds a head of each segment of a super-frame to the burst. Returns the number of segments
-    /// and of their bytes, or zeros if the burst has no room for them yet. Returns `None` if the
-    /// super-frame must be cut, because heads are not allowed or do not suffice for it.
+    /// and the number of their bytes, or zeros if they must wait for a burst with more room.
+    /// Returns `None` if the super-frame must be cut, because heads are not allowed or do not
+    /// suffice for it.
     pub(crate) fn push_super_frame(&mut self, segments: &mut Segments) -> Option<(u64, u64)> {
         let head = self.head.filter(|_| SuperFrame::is_possible(segments, self.frames.len()))?;
         let count = segments.count();
@@ -123,8 +124,8 @@ impl Burst {
         Some(frame.bytes_mut())
     }
 
-    /// Adds a packet without copying it: its buffer is exchanged for an unused one. If there is no
-    /// room, nothing happens.
+    /// Adds a packet without copying it: its buffer is exchanged for an unused one. Does nothing if
+    /// there is no room.
     pub(crate) fn exchange(&mut self, packet: &mut Frame) {
         if let Some(frame) = self.frames.get_mut(self.filled) {
             std::mem::swap(frame, packet);

@@ -14,8 +14,8 @@ pub struct PortCounters {
     bad_length: AtomicU64,
 }
 
-/// The values of [`PortCounters`] when they were read. Each is exact, but they may be from slightly
-/// different moments.
+/// The values of [`PortCounters`] at the time of reading. Each value is exact, but they may be from
+/// slightly different moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// The number of received packets.

@@ -2,9 +2,9 @@
 //!
 //! The counter of x86-64 runs at a constant rate, independent of the core frequency, on processors
 //! that report `constant_tsc` and `nonstop_tsc`. [`begin`] and [`end`] contain fences, so that the
-//! measured instructions stay between them (Intel, "How to Benchmark Code Execution Times on Intel
-//! IA-32 and IA-64 Instruction Set Architectures", 2010; fences replace CPUID, which a hypervisor
-//! traps). Other processors are not supported.
+//! processor does not move the measured instructions out of the interval (Intel, "How to Benchmark
+//! Code Execution Times on Intel IA-32 and IA-64 Instruction Set Architectures", 2010; fences
+//! replace CPUID, which a hypervisor traps). Other processors are not supported.
 #![allow(unsafe_code, reason = "instructions that are intrinsics")]
 
 use std::time::{Duration, Instant};

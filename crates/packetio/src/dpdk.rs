@@ -11,8 +11,8 @@
 //!   (`ethtool -K INTERFACE tso off gso off`). The packet sockets of [`crate::af_packet`] need no
 //!   such setting.
 //! * The server of a `net_memif` must run when its client is opened. A closed device is only
-//!   stopped, because the driver does not survive its removal. If it is opened again with the same
-//!   arguments, it is restarted.
+//!   stopped, because the driver does not survive its removal. If the device is opened again with
+//!   the same arguments, it is restarted.
 
 mod shim;
 
@@ -75,12 +75,12 @@ struct DeviceQueue {
     queue: shim::Queue,
     /// The lengths of packets that were accepted but have not been sent yet.
     lengths: VecDeque<u32>,
-    /// Whether packets may have partial checksums, because their senders leave checksums to a
-    /// network card.
+    /// Whether received packets may have partial checksums, because their senders leave checksums
+    /// to a network card.
     partial: bool,
     until_upkeep: u32,
-    /// The number of the device's dropped packets that one of the queues has already added to the
-    /// counters of the port.
+    /// The number of packets dropped by the device that a queue has already added to the counters
+    /// of the port.
     missed: Arc<AtomicU64>,
     device: Arc<Device>,
 }
@@ -147,7 +147,7 @@ impl Queue for DeviceQueue {
 }
 
 impl DeviceQueue {
-    /// Updates whether the link is down.
+    /// Updates the recorded state of the link.
     fn look(&mut self) {
         self.link.down = (!self.device.is_up()).then_some(libc::ENETDOWN);
     }

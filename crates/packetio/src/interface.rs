@@ -74,7 +74,7 @@ pub(crate) fn receive_queues(name: &str) -> u32 {
     }
 }
 
-/// The receive offloads of an interface, which stay disabled until this is dropped.
+/// The receive offloads of an interface, which stay disabled until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct OffloadsOff {
     interface: String,
@@ -98,7 +98,7 @@ impl OffloadsOff {
         let lro = if whole { ETH_FLAG_LRO } else { 0 };
         let mut switch = |get, set, bits: u32| {
             let mut words = [get, 0];
-            // A driver that does not report a feature does not have it.
+            // A driver that does not report a feature does not support it.
             if sys::ethtool(name, &mut words).is_err() || words[1] & bits == 0 {
                 return Ok(());
             }
@@ -116,7 +116,7 @@ impl OffloadsOff {
 
 impl Drop for OffloadsOff {
     fn drop(&mut self) {
-        // Another interface may have taken the name; its settings are not changed.
+        // Another interface may now have the name. Its settings must not be changed.
         if Interface::named(&self.interface).is_ok_and(|found| found.index == self.index) {
             for words in &mut self.before {
                 let _ = sys::ethtool(&self.interface, words);
@@ -130,7 +130,8 @@ const LINKS: u32 = 1;
 /// The multicast group `RTMGRP_TC`.
 const DISCIPLINES: u32 = 8;
 
-/// A watch that reports when some interface was added, removed, switched on or off, or changed.
+/// A watch for changes of interfaces: that an interface is added, removed, switched on or off, or
+/// configured differently.
 #[derive(Debug)]
 pub struct LinkWatch {
     socket: OwnedFd,
@@ -162,7 +163,7 @@ impl LinkWatch {
         Ok(Self { socket })
     }
 
-    /// Returns whether something has changed since the last call. Does not wait.
+    /// Returns whether something has changed since the last call, without waiting.
     pub fn changed(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let mut changed = false;

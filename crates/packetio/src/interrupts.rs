@@ -4,13 +4,13 @@
 //! null but whose privilege bits are not (Intel 64 and IA-32 Architectures Software Developer's
 //! Manual, volume 2, IRET). In 64-bit mode the register ES has no other effect, so that such a
 //! selector in ES is a mark that the next interrupt removes. Interrupts that a hypervisor handles
-//! by itself leave the mark. Processors that return from interrupts in another way (FRED) may leave
-//! it too, so [`available`] tries it out.
+//! by itself leave the mark. Processors that return from interrupts in another way (FRED) may also
+//! leave it, so [`available`] tests whether marks work.
 #![allow(unsafe_code, reason = "the segment register is accessed by instructions")]
 
 use std::time::{Duration, Instant};
 
-/// The time within which an interrupt must remove a mark when marks are tried out. The timer
+/// The time within which an interrupt must remove a mark in the test whether marks work. The timer
 /// interrupts a busy processor at least every 10 ms (`CONFIG_HZ` of Linux is 100 or more).
 const TIMEOUT: Duration = Duration::from_millis(100);
 
@@ -25,8 +25,8 @@ pub fn mark() {
     }
 }
 
-/// Returns whether the mark is still set, so that no interrupt has occurred since [`mark`] that the
-/// processor shows. Returns `true` on processors without marks.
+/// Returns whether the mark is still set, so that no visible interrupt has occurred since [`mark`].
+/// Returns `true` on processors without marks.
 #[inline(always)]
 #[must_use]
 pub fn is_marked() -> bool {
@@ -43,8 +43,8 @@ pub fn is_marked() -> bool {
     true
 }
 
-/// Returns whether marks show interrupts on this processor: a mark stays for a moment, and an
-/// interrupt removes it. Takes up to 100 ms.
+/// Returns whether marks reveal interrupts on this processor: a mark must persist for a moment, and
+/// an interrupt must remove it. Takes up to 100 ms.
 #[must_use]
 pub fn available() -> bool {
     let stays = (0..100).any(|_| {

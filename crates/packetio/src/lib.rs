@@ -2,12 +2,12 @@
 //!
 //! A port has one [`Queue`] per worker, and each worker owns one queue of every port. Flows are not
 //! split between queues, and transmissions of different queues do not interfere. A queue never
-//! waits for packets, and reads no clock except to stamp the packets of a capture; the worker's
-//! loop does both. Received packets are copied into the worker's own buffers ([`Burst`]). Work that
-//! a kernel or a card left undone (checksums, segmentation, stripped VLAN tags) is completed on the
-//! way, so that a program sees frames as they are on a wire. A worker whose program reads no
-//! payload may receive only the heads of TCP segments ([`Burst::take_heads`]), and send the
-//! segments in one piece ([`offload::SuperFrame`]).
+//! waits for packets, and reads a clock only to stamp the packets of a capture. The worker's loop
+//! waits and reads the clock. Received packets are copied into the worker's own buffers
+//! ([`Burst`]). Work that a kernel or a card left undone (checksums, segmentation, stripped VLAN
+//! tags) is completed on the way, so that a program sees frames as they are on a wire. A worker
+//! whose program reads no payload may receive only the heads of TCP segments
+//! ([`Burst::take_heads`]), and send the segments in one piece ([`offload::SuperFrame`]).
 //!
 //! The example connects two ports in memory by a line. The ports of interfaces, which [`open()`]
 //! opens, are used in the same way:
@@ -68,10 +68,10 @@ pub struct Port {
     pub recording: Option<Recording>,
 }
 
-/// One worker's end of a port.
+/// One worker's end of a port, through which it receives and transmits packets.
 pub trait Queue: Debug + Send {
-    /// Moves waiting packets into `burst`, at most as many as it has room for, and returns their
-    /// number. Does not wait.
+    /// Moves waiting packets into `burst`, until none is left or the burst is full, and returns
+    /// their number. Does not wait.
     ///
     /// # Errors
     /// Returns [`PortDown`] if the port is gone or down. All packets in the burst are complete.
@@ -88,13 +88,13 @@ pub trait Queue: Debug + Send {
     }
 
     /// Accepts a super-frame for transmission in one piece. Returns false, without any effect on
-    /// the frame, if it must be segmented for this port, or if the queue is full.
+    /// the frame, if the frame must be segmented for this port, or if the queue is full.
     fn transmit_whole(&mut self, _frame: &Whole<'_>) -> bool {
         false
     }
 
-    /// Sends all packets that were accepted for transmission. Returns false if some must wait
-    /// because the system's queue is full; the caller must then flush again.
+    /// Sends all packets that were accepted for transmission. Returns false if some packets must
+    /// wait because the system's queue is full. The caller must then flush again.
     fn flush(&mut self) -> bool;
 
     /// Returns a descriptor that becomes readable when packets arrive, if the port has one.
@@ -124,7 +124,7 @@ pub enum Transmitted {
     Down,
 }
 
-/// The error for a port that is gone or down.
+/// The error of a port that has been removed or is down.
 #[derive(Debug, thiserror::Error)]
 #[error("port {port} is gone or down: {cause}{}", remedy(.port, .cause))]
 pub struct PortDown {

@@ -1,12 +1,12 @@
-//! The state that each queue has of its port, whatever carries the packets: name, MTU, presence and
-//! counters.
+//! The state that each queue keeps of its port, independently of how packets are carried: name,
+//! MTU, presence and counters.
 
 use crate::interface::Interface;
 use crate::{PortCounters, PortDown, Transmitted};
 use std::io;
 use std::sync::Arc;
 
-/// One queue's knowledge of its port: name, MTU, presence and counters.
+/// The state that a queue keeps of its port: name, MTU, presence and counters.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) name: String,
@@ -27,8 +27,8 @@ impl Link {
         }
     }
 
-    /// Counts received packets and returns their number. If there are none, returns an error if the
-    /// port is down.
+    /// Counts received packets and returns their number. If there are none and the port is down,
+    /// returns an error.
     pub(crate) fn received(&self, packets: u64, bytes: u64) -> Result<usize, PortDown> {
         if packets > 0 {
             self.counters.received(packets, bytes);
@@ -50,7 +50,7 @@ impl Link {
             return Err(self.refused());
         }
         if !self.takes(packet) {
-            // The MTU may have grown.
+            // The MTU may have been raised.
             self.read_mtu();
         }
         if !self.takes(packet) || packet.len() > longest {
@@ -78,7 +78,7 @@ impl Link {
 
     /// Returns whether an Ethernet link accepts a packet of `length` bytes that begins with
     /// `front`. The packet must have at least an Ethernet header, and at most the header and the
-    /// MTU. One VLAN tag is not counted, as in the kernel (packet_snd).
+    /// MTU. The length of one VLAN tag is not counted, as in the kernel (packet_snd).
     pub(crate) fn takes_length(&self, front: &[u8], length: usize) -> bool {
         const HEADER: usize = 14;
         let tag = if front.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };

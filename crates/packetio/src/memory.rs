@@ -1,8 +1,8 @@
 //! Ports in memory: the two ends of a line, for tests and for measurements without a kernel.
 //!
-//! A packet is copied once, at its transmission; its buffer then passes from the sender to the line
-//! and from the line to the receiver. The lock of a direction is taken once per flush and once per
-//! received burst. Buffers of received packets return to the sender in the same way.
+//! A packet is copied once, at its transmission. Its buffer then passes from the sender to the
+//! line, and from the line to the receiver. The lock of a direction is taken once per flush and
+//! once per received burst. Buffers of received packets return to the sender in the same way.
 
 use crate::{Burst, Frame, Port, PortCounters, PortDown, Queue, Transmitted};
 use std::collections::VecDeque;
@@ -58,7 +58,8 @@ impl Direction {
         self.waiting.load(Ordering::Acquire)
     }
 
-    /// Publishes the number of packets that wait to be received. The caller must hold the lock.
+    /// Publishes the number of packets that wait to be received, so that it can be read without the
+    /// lock. The caller must hold the lock.
     fn show(&self, packets: &Packets) {
         self.waiting.store(packets.waiting.len(), Ordering::Release);
     }
@@ -70,7 +71,7 @@ struct LineQueue {
     incoming: Arc<Direction>,
     outgoing: Arc<Direction>,
     capacity: usize,
-    /// A number of packets for which the line certainly has room. It may have room for more.
+    /// A number of packets for which the line is certain to have room. It may have room for more.
     room: usize,
     /// The packets that were accepted for transmission and will be sent at the next flush.
     taken: Vec<Frame>,
@@ -81,10 +82,11 @@ struct LineQueue {
 }
 
 impl LineQueue {
-    /// Returns a buffer for a packet. A new one is created only if every buffer of this direction
-    /// contains a packet that waits, so a direction never has more buffers than its capacity, plus
-    /// those that its receiver exchanges. Without this limit, each flush for which the sender has
-    /// too few buffers would create some, and the memory would grow with the number of packets.
+    /// Returns a buffer for a packet. A new buffer is created only if every buffer of this
+    /// direction contains a waiting packet, so that a direction never has more buffers than its
+    /// capacity, plus those that its receiver exchanges. Without this limit, each flush for which
+    /// the sender has too few buffers would create some, and the memory would grow with the number
+    /// of packets.
     fn buffer(&mut self) -> Frame {
         if self.spare.is_empty() {
             std::mem::swap(&mut self.spare, &mut self.outgoing.lock().spare);

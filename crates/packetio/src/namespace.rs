@@ -53,7 +53,7 @@ pub enum NamespaceError {
 
 /// Returns a hint that tells the user how to avoid an error of `ip`.
 fn advice(message: &str) -> &'static str {
-    // The first is the kernel's own message, the second the text of its error number.
+    // The first text is the kernel's own message, and the second the text of its error number.
     let unknown = ["Unknown device type", "Operation not supported"];
     if unknown.iter().any(|words| message.contains(words)) {
         "this kernel has no interfaces of that kind: load its module (`modprobe veth` for virtual pairs)"
@@ -85,8 +85,8 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Moves the calling thread into this namespace. Processes and threads that it starts later are
-    /// in the namespace too.
+    /// Moves the calling thread into this namespace. Processes and threads that it starts later
+    /// also run in the namespace.
     ///
     /// # Errors
     /// Returns an error if the namespace is gone or may not be entered.
@@ -99,7 +99,8 @@ impl Namespace {
         entered.map_err(|source| NamespaceError::Enter { path, source })
     }
 
-    /// Runs `body` on a new thread in this namespace. A panic of `body` continues in the caller.
+    /// Runs `body` on a new thread in this namespace. If `body` panics, the panic continues in the
+    /// caller.
     ///
     /// # Errors
     /// Returns an error if the namespace cannot be entered.
@@ -149,7 +150,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // A failure has no consequence that this process could handle.
+        // If the deletion fails, this process can do nothing about it.
         let _ = ip(&["netns", "delete", &self.name]);
     }
 }

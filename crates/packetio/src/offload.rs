@@ -5,9 +5,9 @@
 //! the packet. Packets that stay within a machine pass no card and remain unfinished. The kernel
 //! describes the missing work by a `virtio_net_hdr` (linux/virtio_net.h; Virtual I/O Device 1.2,
 //! section 5.1.6). [`Restorer`] turns such a packet into the frames that would be on a wire. It
-//! trusts neither the packet nor the description, because both may come from a guest. The payload
-//! of a super-frame can stay in one piece if the reader of a [`Burst`] needs only the headers of
-//! its segments ([`SuperFrame`]).
+//! trusts neither the packet nor the description, because both may come from a virtual machine. The
+//! payload of a super-frame can stay in one piece if the reader of a [`Burst`] needs only the
+//! headers of its segments ([`SuperFrame`]).
 
 mod checksum;
 mod headers;
@@ -47,8 +47,9 @@ pub struct Restorer {
 }
 
 impl Restorer {
-    /// Moves the kept frames into the burst, as many as fit. Returns their number and the sum of
-    /// their lengths. This must be called before [`Self::take`], which needs room for one frame.
+    /// Moves kept frames into the burst until none is left or the burst is full. Returns the number
+    /// of moved frames and the sum of their lengths. This must be called before [`Self::take`],
+    /// which needs room for one frame.
     pub fn resume(&mut self, burst: &mut Burst) -> (u64, u64) {
         self.unload(burst)
     }
@@ -66,8 +67,8 @@ impl Restorer {
         apart.unwrap_or_else(|| self.segments.unload(burst))
     }
 
-    /// Converts an unfinished packet and puts the resulting frames into the burst, as many as fit.
-    /// Returns the number of these frames and the sum of their lengths.
+    /// Converts an unfinished packet and moves the resulting frames into the burst until none is
+    /// left or the burst is full. Returns the number of moved frames and the sum of their lengths.
     ///
     /// # Errors
     /// Returns [`Damaged`] if the packet contradicts its description. The burst is then unchanged.
@@ -110,8 +111,8 @@ impl Restorer {
         self.segments.frame.room(bytes)
     }
 
-    /// Converts the unfinished packet of `length` bytes in the buffer that [`Self::room`] returned.
-    /// Otherwise this is the same as [`Self::take`].
+    /// Converts an unfinished packet like [`Self::take`]. The packet is in the first `length` bytes
+    /// of the buffer that [`Self::room`] returned.
     ///
     /// # Errors
     /// Returns [`Damaged`] as [`Self::take`] does.
@@ -148,10 +149,10 @@ impl Tag {
 /// Completes the transport checksum of a packet if it is partial. A checksum counts as partial if
 /// it is the sum of the pseudo-header or, in SCTP, zero. Packets in tunnels are left unchanged.
 ///
-/// If a complete checksum happens to have this value, the rest of the packet sums to zero, so
-/// completing the checksum yields the same value.
+/// If a complete checksum happens to have this value, the rest of the packet sums to zero, so that
+/// completing the checksum does not change it.
 pub fn complete_checksum(frame: &mut [u8]) {
-    // Some ports pass every packet here, so nothing is allocated.
+    // Some ports pass every packet to this function, so it does not allocate memory.
     let mut last = None;
     let found = walk(frame, None, |layer| last = Some(layer));
     let Some((transport, protocol)) = found else { return };
@@ -200,11 +201,11 @@ struct Unfinished {
     segmentation: Option<Segmentation>,
 }
 
-/// A partial checksum over all bytes that begin at an offset. Its field holds the sum of the
+/// A partial checksum over all bytes from an offset on. Its field contains the sum of the
 /// pseudo-header.
 #[derive(Clone, Copy)]
 struct Checksum {
-    /// The offset of the first byte that the checksum covers. It covers all bytes after it, too.
+    /// The offset of the first byte that the checksum covers. It also covers all bytes that follow.
     start: usize,
     /// The offset of the field with the checksum.
     field: usize,
@@ -231,7 +232,8 @@ impl Unfinished {
             0 => None,
             1 | 4 => Some(Segmentation::Tcp(size)),
             5 => Some(Segmentation::Udp(size)),
-            // This kind denotes IP fragments of a datagram, which Linux no longer leaves to cards.
+            // The remaining kind denotes IP fragments of a datagram, which Linux no longer leaves
+            // to network cards.
             _ => return Err(Damaged),
         };
         let checksum = (flags & NEEDS_CHECKSUM != 0).then_some(Checksum { start, field });
@@ -258,8 +260,8 @@ impl Checksum {
         self.write(frame, never_zero(sum).to_be_bytes());
     }
 
-    /// Returns whether the partial checksum is that of SCTP, which is not a sum. The description
-    /// does not say so, but no other transport protocol has its checksum at this offset.
+    /// Returns whether the partial checksum is that of SCTP, which is not a sum. The virtio header
+    /// does not state this, but no other transport protocol has its checksum at this offset.
     fn is_sctp(self, frame: &[u8]) -> bool {
         walk(frame, Some(self.start), |_| {}).is_some_and(|(_, protocol)| protocol == SCTP)
     }

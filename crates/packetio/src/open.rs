@@ -16,28 +16,29 @@ pub struct PortSpec {
     pub source: Source,
 }
 
-/// The source of a port's packets, which is also their destination.
+/// The device or the files from which a port receives packets, and to which it sends them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// A packet socket: `INTERFACE` or `af_packet:INTERFACE`.
+    /// The port is a packet socket: `INTERFACE` or `af_packet:INTERFACE`.
     AfPacket {
         /// The name of the network interface.
         interface: String,
     },
-    /// XDP sockets: `xdp:INTERFACE[,generic]`.
+    /// The port consists of XDP sockets: `xdp:INTERFACE[,generic]`.
     Xdp {
         /// The name of the network interface.
         interface: String,
         /// Whether to use the kernel's generic path, for drivers without XDP support.
         generic: bool,
     },
-    /// A virtual device of DPDK, if this program was built with DPDK: `dpdk:DEVICE[,ARGUMENT]...`.
+    /// The port is a virtual device of DPDK, if this program was built with DPDK:
+    /// `dpdk:DEVICE[,ARGUMENT]...`.
     Dpdk {
         /// The device and its arguments, in DPDK's syntax.
         device: String,
     },
-    /// Capture files: `pcap:[INPUT][,[OUTPUT][,repeat]]`.
+    /// The port reads and writes capture files: `pcap:[INPUT][,[OUTPUT][,repeat]]`.
     Pcap(pcap::Files),
 }
 
@@ -183,7 +184,7 @@ pub enum OpenError {
         /// The largest MTU in bytes that is possible with XDP.
         longest: usize,
     },
-    /// Another program has attached an XDP program to the interface.
+    /// Another XDP program is attached to the interface.
     #[error(
         "interface {interface} runs another XDP program, or another switch has it: \
          `ip link set {interface} xdp off`"

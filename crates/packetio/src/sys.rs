@@ -78,7 +78,7 @@ pub(crate) fn pending_error(socket: impl AsFd) -> io::Result<()> {
     }
 }
 
-/// Binds a packet socket to an interface. With `protocol` 0, the socket receives nothing.
+/// Binds a packet socket to an interface. If `protocol` is 0, the socket receives nothing.
 pub(crate) fn bind_packet(socket: impl AsFd, protocol: u16, ifindex: u32) -> io::Result<()> {
     // SAFETY: the structure consists of integers, for which zero is a value.
     let mut address: libc::sockaddr_ll = unsafe { mem::zeroed() };
@@ -154,8 +154,8 @@ pub(crate) fn receive_copy(
     Ok(Received { length: length as usize, truncated, auxiliary })
 }
 
-/// Sends packets with one system call, as many as the kernel accepts, and returns their number.
-/// Does not block.
+/// Sends packets with one system call until the kernel accepts no more, and returns the number of
+/// sent packets. Does not block.
 pub(crate) fn send_each<'a>(
     socket: impl AsFd,
     packets: impl Iterator<Item = &'a [u8]>,
@@ -262,7 +262,7 @@ pub(crate) fn refuse_all(socket: impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends a command to an interface's driver (linux/ethtool.h); the first word is the command.
+/// Sends a command to an interface's driver (linux/ethtool.h). The first of `words` is the command.
 pub(crate) fn ethtool<const N: usize>(name: &str, words: &mut [u32; N]) -> io::Result<()> {
     let socket = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
     let mut parameters = named(name)?;

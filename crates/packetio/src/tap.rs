@@ -25,7 +25,7 @@ pub fn record(port: Port, directory: &Path) -> io::Result<Port> {
         Box::new(Tap { queue, received, transmitted }) as Box<dyn Queue>
     });
     let mut captures = vec![received.clone(), transmitted.clone()];
-    // The port may itself write a capture.
+    // The port itself may already write a capture.
     captures.extend(port.recording.into_iter().flat_map(|recording| recording.0));
     Ok(Port { queues: queues.collect(), recording: Some(Recording(captures)), ..port })
 }
@@ -61,11 +61,11 @@ impl Queue for Tap {
         burst.take_heads(head);
         let count = received?;
         for frame in burst.frames().iter().skip(before) {
-            // The capture remembers its error.
+            // The capture keeps the error of a failed write.
             let _ = self.received.write(frame.bytes());
         }
         if count == 0 {
-            // The worker is idle, and a port that only receives is never flushed otherwise.
+            // The worker is idle. A port that only receives is never flushed otherwise.
             self.received.flush();
         }
         Ok(count)

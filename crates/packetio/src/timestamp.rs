@@ -1,7 +1,7 @@
 //! Timestamps of frames that pass an interface, by the clock of the kernel or of the network card.
 //!
 //! A [`Timestamper`] sees the frames of one direction through its own packet socket, like a tap on
-//! a wire; senders and receivers are not affected. The kernel stamps an outgoing frame right before
+//! a wire. Senders and receivers are not affected. The kernel stamps an outgoing frame right before
 //! it passes the frame to the driver. It stamps an incoming frame when the driver delivers it,
 //! before the frame waits for a processor. A card with a clock stamps received frames at the wire.
 //! Hardware stamps of sent frames are not used, so that two clocks are never mixed. To stamp both
@@ -33,10 +33,10 @@ pub enum Direction {
 pub enum StampedBy {
     /// The clock of the network card, in nanoseconds since an arbitrary origin.
     Hardware,
-    /// The clock of the kernel, in nanoseconds since 1970, read when the frame was passed to or by
-    /// the driver.
+    /// The clock of the kernel, in nanoseconds since 1970, read when the frame was passed to the
+    /// driver or received from it.
     Kernel,
-    /// The clock of the kernel, in nanoseconds since 1970, read later, when the frame reached the
+    /// The clock of the kernel, in nanoseconds since 1970, read later: when the frame reached the
     /// socket.
     Socket,
 }

@@ -6,9 +6,10 @@
 //! that. The network card distributes flows over its receive queues, and thereby over the workers.
 //!
 //! XDP reports neither VLAN tags that the card has removed, nor merged packets, nor partial
-//! checksums. While the port is open, the card therefore does not remove tags and, in the generic
-//! path, packets are not merged. Partial checksums, which senders on the same machine leave to a
-//! network card, are completed here. Three limitations remain, which a packet socket does not have:
+//! checksums. While the port is open, this module therefore disables the removal of tags and, in
+//! the generic path, the merging of packets. Partial checksums, which senders on the same machine
+//! leave to a network card, are completed here. Three limitations remain, which a packet socket
+//! does not have:
 //!
 //! * A VLAN tag is lost if the sender at the other end of a veth pair leaves its insertion to the
 //!   device, as a VLAN interface at that end does.
@@ -32,7 +33,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// The length of an Ethernet header with one tag, in bytes.
+/// The length in bytes of an Ethernet header with one VLAN tag.
 const LONGEST_HEADER: usize = 18;
 /// The number of receive calls between two checks of the interface and its drops. The checks need
 /// system calls, which would be too slow for every receive call.
@@ -104,8 +105,8 @@ fn explain(interface: &str, source: io::Error) -> OpenError {
     }
 }
 
-/// The MTU in bytes that error messages recommend. Its frames fit into a page together with the
-/// headroom of any driver; that of veth is the largest.
+/// The MTU in bytes that error messages recommend. Frames of this MTU fit into a page together with
+/// the headroom of any driver, of which veth has the largest.
 const LONGEST_MTU: usize = 3400;
 
 /// The state that the queues of a port share.
@@ -115,13 +116,13 @@ struct Shared {
     mode: Mode,
     workers: usize,
     /// The program that is attached to the interface, and the interface's offloads. If the
-    /// interface is removed and added again, they are those of the removed one, and are replaced
-    /// when the first queue is reopened.
+    /// interface is removed and added again, they still refer to the removed interface until the
+    /// first queue is reopened.
     open: Mutex<Option<Arc<Attached>>>,
 }
 
-/// An XDP program that is attached to an interface, and the receive offloads that stay disabled for
-/// as long as it is.
+/// An XDP program that is attached to an interface, and the receive offloads that stay disabled as
+/// long as it is attached.
 #[derive(Debug)]
 struct Attached {
     ifindex: u32,
@@ -189,7 +190,7 @@ struct XdpQueue {
     shared: Arc<Shared>,
     worker: usize,
     link: Link,
-    /// The sockets of the worker, or `None` until the interface is up, and after it could not be
+    /// The sockets of the worker. They are `None` until the interface is up, and while it cannot be
     /// opened again.
     sockets: Option<Sockets>,
     until_upkeep: u32,
@@ -201,8 +202,8 @@ impl Queue for XdpQueue {
         if let Some(open) = &mut self.sockets {
             let partial = open.partial;
             let count = open.sockets.len();
-            // Each call begins with another socket, so that a full burst does not always leave out
-            // the same ones.
+            // Each call begins with another socket, so that a full burst does not always exclude
+            // the same sockets.
             open.turn = (open.turn + 1) % count.max(1);
             let (after, first) = open.sockets.split_at_mut(open.turn);
             for socket in first.iter_mut().chain(after) {
@@ -222,8 +223,8 @@ impl Queue for XdpQueue {
     }
 
     fn transmit(&mut self, packet: &[u8]) -> Transmitted {
-        // The MTU may have been raised since the sockets were opened, but a packet must also fit a
-        // chunk of their memory.
+        // The MTU may have been raised since the sockets were opened, but a packet must also fit
+        // into a chunk of their memory.
         let sender = self.sockets.as_ref().and_then(|open| open.sockets.first());
         let longest = sender.map_or(usize::MAX, Socket::longest);
         if let Err(refusal) = self.link.admit(packet, longest) {
@@ -269,7 +270,7 @@ impl Queue for XdpQueue {
         };
         if !self.sockets.as_ref().is_some_and(same) {
             self.read_drops();
-            // A queue of an interface accepts only one socket.
+            // A queue of an interface accepts only one socket, so the old sockets are closed first.
             self.sockets = None;
             let opened = Sockets::open(&interface, self.worker, &self.shared);
             let Ok(sockets) = opened else { return false };

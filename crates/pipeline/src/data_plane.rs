@@ -21,6 +21,7 @@ mod write;
 
 use self::binding::{Binding, BoundTable};
 use self::digests::Digests;
+pub use self::digests::digest_data;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::write::{Writer, replace};

@@ -70,7 +70,7 @@ pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,
-    Worker,
+    Worker, digest_data,
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};

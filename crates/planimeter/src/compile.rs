@@ -1,6 +1,7 @@
 //! `planimeter compile`: checks a P4 program, and writes its P4Info, its initial entries, its
 //! intermediate representation (IR) or its graphs.
 
+mod constraints;
 mod paths;
 mod tree;
 
@@ -63,6 +64,9 @@ Examples:
   The parts of a program, and the ways of packets through it:
     planimeter compile programs/router.p4 --explain --graph router.svg
 
+  The constraints on what controllers may write:
+    planimeter compile acl.p4 --constraints
+
   The parts of a program of which only the BMv2 JSON is available:
     planimeter compile l2.json --explain
 
@@ -110,6 +114,9 @@ pub(crate) struct Arguments {
     /// models that a packet needs on each path through the program
     #[arg(long)]
     explain: bool,
+    /// List the constraints on entries and actions, from @entry_restriction and @action_restriction
+    #[arg(long)]
+    constraints: bool,
     /// Print the program as P4 with includes and macros resolved
     #[arg(long)]
     pp: bool,
@@ -145,6 +152,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if arguments.explain {
         let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
         outputs.push((PathBuf::from("-"), format!("{tree}{}", paths::text(&program)).into_bytes()));
+    }
+    if arguments.constraints {
+        let info = p4info::generate(&program).map_err(|errors| refused(&errors))?;
+        let list = constraints::list(&info).map_err(Failure::run)?;
+        outputs.push((PathBuf::from("-"), list.into_bytes()));
     }
     // All outputs are produced before the first is written, so that a refused program leaves no
     // file behind.

@@ -352,18 +352,7 @@ fn journal(arguments: &Arguments) -> Journal {
 }
 
 fn server_tls(flags: &arguments::Tls) -> Result<Option<openflow::ServerTls>, Failure> {
-    let identity = identity(flags)?;
-    let client_authorities = flags.tls_ca.as_deref().map(read).transpose()?;
-    match (identity, client_authorities) {
-        (Some((certificate, key)), client_authorities) => {
-            Ok(Some(openflow::ServerTls { certificate, key, client_authorities }))
-        }
-        (None, None) => Ok(None),
-        (None, Some(_)) => Err(Failure::input(
-            "--tls-ca asks switches for certificates, which takes TLS; \
-             give --tls-certificate and --tls-key as well",
-        )),
-    }
+    tls::openflow(flags.tls_ca.as_deref(), identity(flags)?)
 }
 
 fn client_tls(flags: &arguments::Tls) -> Result<Option<p4runtime::ClientTls>, Failure> {

@@ -1,10 +1,11 @@
-//! `planimeter demo`: measures a controller, a P4 program and a pipeline of this project, and
-//! bounds the delays of a network of them, in one report.
+//! `planimeter demo`: measures a controller, a P4 program, a pipeline and a switch of this project,
+//! and bounds the delays of a network of them, in one report.
 
 mod controller;
 mod device;
 mod network;
 mod program;
+mod slow_path;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,8 +27,8 @@ Answer all three questions on embedded parts, in about a minute.
 How much can this SDN controller take? Emulated switches double the rate of packet-ins until the reference controller no longer \
 keeps up, over OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
 should it use? A program runs on the interpreter and compiled, and its table is measured in each design. What delay can be \
-guaranteed? The functions of a P4 pipeline are measured, a model is derived from them and verified, and delays are bounded in a small \
-network of that pipeline and that controller.
+guaranteed? The functions of a P4 pipeline are measured, a model is derived from them and verified; packets cross the control channel of a \
+switch to its controller and back; and delays are bounded in a small network of that pipeline, that channel and that controller.
 
 The demo writes one report, and the report of each part beside it. For each part, the report names the command that measures \
 your own controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
@@ -49,7 +50,7 @@ pub(crate) struct Arguments {
     papers: ForPapers,
 }
 
-/// A section of the report with its findings and notes, which one of the demo's four measurements
+/// A section of the report with its findings and notes, which one of the demo's measurements
 /// contributes.
 struct Part {
     section: Section,
@@ -72,6 +73,9 @@ struct Known {
     /// packets of the demo's network need. It is `None` before the measurement, and if the delay
     /// cannot be predicted.
     longest: Option<::device::campaign::Picoseconds>,
+    /// The two directions of the slow path of a switch as servers of that network: packet-ins, and
+    /// packet-outs. It is `None` before the measurement, and if packets were lost at every load.
+    slow_path: Option<(::device::export::Server, ::device::export::Server)>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -89,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let started = invocation::start();
     let mut document = Document {
         kind: "demo",
-        title: "A controller, a P4 program, a pipeline and a network".to_owned(),
+        title: "A controller, a P4 program, a pipeline, a switch and a network".to_owned(),
         findings: Vec::new(),
         notes: vec![
             "Controller, switches and program are Planimeter's own and share this machine: the figures show the \
@@ -103,18 +107,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     document.notes.extend(report::unoptimised("controllers, programs or devices"));
     let mut known = Known::default();
-    let parts: [(&str, Measure<'_>); 4] = [
+    let parts: [(&str, Measure<'_>); 5] = [
         (
             "a controller, over OpenFlow and P4Runtime",
             Box::new(|known| controller::part(&environment, known)),
         ),
         ("a P4 program, and designs of its table", Box::new(|_| program::part(&environment))),
         ("the functions of a P4 pipeline", Box::new(|known| device::part(&environment, known))),
-        ("delay bounds of a network of both", Box::new(|known| network::part(&environment, known))),
+        ("the slow path of a switch", Box::new(|known| slow_path::part(&environment, known))),
+        ("delay bounds of a network of all", Box::new(|known| network::part(&environment, known))),
     ];
     for (number, (what, measure)) in parts.into_iter().enumerate() {
         if !environment.quiet {
-            eprintln!("{} of 4: {what}", number + 1);
+            eprintln!("{} of 5: {what}", number + 1);
         }
         let outcome = measure(&mut known);
         document.provenance = started.provenance();

@@ -7,10 +7,10 @@ use clap::Args;
 use ir::with_large_stack;
 use ir::{Architecture, Program};
 use p4lang::bmv2::load_bmv2_json;
-use p4lang::compile_file;
 use p4lang::diagnostic::Style;
-use p4lang::preprocess::{DiskFiles, Options};
+use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4lang::source::SourceMap;
+use p4lang::{compile_file, compile_text};
 
 use crate::failure::Failure;
 
@@ -138,6 +138,15 @@ fn compile(path: &Path, options: &Options) -> Result<(Program, SourceMap), Failu
         Some(program) => Ok((program, compiled.sources)),
         None => Err(Failure::input(format!("{} was not compiled", path.display()))),
     }
+}
+
+/// Compiles a program that is part of this one.
+pub(crate) fn embedded(name: &str, source: &str) -> Result<Program, Failure> {
+    let options = Options::default();
+    let compile = || compile_text(name, source, &options, &MemoryFiles::default());
+    let compiled = with_large_stack(compile).map_err(Failure::run)?;
+    let messages = compiled.messages(Style::Plain);
+    compiled.program.ok_or_else(|| Failure::run(messages))
 }
 
 /// Returns the style of compiler messages, which has colours if standard error is a terminal and

@@ -1,7 +1,8 @@
-//! The TLS identity and roots of a P4Runtime client, from PEM files that flags name.
+//! The settings of TLS of P4Runtime clients and OpenFlow controllers, from PEM files that flags name.
 
 use std::path::Path;
 
+use controllers::openflow::ServerTls;
 use p4runtime::client::ClientTls;
 
 use crate::failure::Failure;
@@ -39,6 +40,26 @@ pub(crate) fn client(
         (None, None) => Ok(None),
         (None, Some(_)) => Err(Failure::input(
             "--tls-certificate is shown to switches over TLS; give --tls-ca as well",
+        )),
+    }
+}
+
+/// Returns the TLS settings of an OpenFlow controller, which switches connect to: with its identity,
+/// it shows them its certificate, and with `authorities`, they must show certificates of these.
+/// Returns `None`, for connections without TLS, if nothing is named, and an error if there are
+/// authorities without an identity.
+pub(crate) fn openflow(
+    authorities: Option<&Path>,
+    identity: Option<(Pem, Pem)>,
+) -> Result<Option<ServerTls>, Failure> {
+    match (identity, authorities.map(read).transpose()?) {
+        (Some((certificate, key)), client_authorities) => {
+            Ok(Some(ServerTls { certificate, key, client_authorities }))
+        }
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(Failure::input(
+            "--tls-ca asks switches for certificates, which takes TLS; \
+             give --tls-certificate and --tls-key as well",
         )),
     }
 }

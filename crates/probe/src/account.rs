@@ -45,9 +45,11 @@ pub(crate) use service::Service;
 
 use crate::outcome::{Account, Bounds};
 
-/// The share of the due packet-ins that a loss or a backlog must exceed to affect the verdict.
+/// The share of the due packet-ins that a loss or a backlog must exceed before it changes the
+/// verdict on which side limited the trial.
 pub(crate) const NOTABLE: f64 = 0.01;
-/// The smallest number of packet-ins that a loss or a backlog must have to affect the verdict.
+/// The number of packet-ins that a loss or a backlog must exceed before it changes the verdict on
+/// which side limited the trial.
 const FEW: f64 = 10.0;
 
 /// The bounds on the number of packet-ins for which the probe, the network and the controller are

@@ -38,18 +38,18 @@ pub(crate) fn claim(core: usize) -> bool {
         && rustix::process::setpriority_process(None, HIGHEST_PRIORITY).is_ok()
 }
 
-/// The file that holds the priority of the session's group.
+/// The file that holds the scheduling priority of the session's group of threads (autogroup).
 const GROUP: &str = "/proc/self/autogroup";
 
-/// A raised priority of this session's threads over those of other sessions; dropping it restores
-/// the former priority.
+/// A raised priority of this session's threads over those of other sessions. Dropping the guard
+/// restores the former priority.
 #[derive(Debug)]
 pub(crate) struct Precedence {
-    /// The group's former priority, or `None` where the kernel has no such groups.
+    /// The group's former priority, or `None` if the kernel does not group threads by session.
     before: Option<i32>,
 }
 
-/// The error of a kernel that did not grant the priority.
+/// The error if the kernel did not grant the priority.
 #[derive(Debug)]
 pub(crate) struct NoPrecedence;
 

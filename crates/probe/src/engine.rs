@@ -1,10 +1,10 @@
 //! The engine: the threads that run emulated switches during a trial.
 //!
 //! A trial has one immutable [`TrialPlan`], which all engine threads share, and one conductor, the
-//! thread that leads the trial and gives orders to the engine threads. Each engine thread owns some
+//! thread that leads the trial and sends orders to the engine threads. Each engine thread owns some
 //! of the switches with everything that belongs to them, records what happens to them, and returns
-//! its record at the end. A trial may be spread over several processes, called *ranks* as in MPI;
-//! each rank then runs a part of the switches.
+//! its record at the end. A trial may be spread over several processes, called *ranks* as in MPI.
+//! Each rank then runs a part of the switches.
 //!
 //! This module holds what both protocols share: how threads are started, when a thread sends,
 //! samples and ends ([`pace`], [`ending`]), and its record ([`recorder`]). The protocols differ in
@@ -63,8 +63,8 @@ pub(crate) struct TrialPlan {
     /// The key that distinguishes packets of this trial from those of other trials.
     pub(crate) run_key: RunKey,
     pub(crate) threads: usize,
-    /// The switches that this process runs, and the number of processes that share the switches of
-    /// the trial.
+    /// The switches that this process runs, and the number of processes among which the switches of
+    /// the trial are divided.
     pub(crate) portion: Portion,
     /// The number of consecutive switches that must belong to one thread because they share a
     /// listener.
@@ -79,8 +79,8 @@ pub(crate) struct TrialPlan {
 
 impl TrialPlan {
     /// Returns the number of the thread that owns a switch, and the index of the switch within that
-    /// thread. For a switch of another process, the thread is the number of threads and the index
-    /// is `usize::MAX`, so that neither is valid.
+    /// thread. For a switch of another process, the result is the number of threads and
+    /// `usize::MAX`, neither of which is valid.
     pub(crate) fn place(&self, switch: u32) -> (usize, usize) {
         let (threads, group) = (self.threads.max(1), self.group.max(1));
         if !self.portion.switches.contains(&switch) {
@@ -91,7 +91,8 @@ impl TrialPlan {
         (server % threads, server / threads * group as usize + within)
     }
 
-    /// Returns the core that is reserved for a thread, if threads are isolated.
+    /// Returns the core that is reserved for an engine thread, or `None` if threads have no cores
+    /// of their own.
     pub(crate) fn core_of(&self, thread: usize) -> Option<usize> {
         self.config.isolate.then(|| crate::cores::core_of(thread, self.threads)).flatten()
     }
@@ -104,7 +105,7 @@ impl TrialPlan {
         switches.filter(move |switch| ((switch - start) / group) as usize % threads == thread)
     }
 
-    /// Returns the largest number of packet-ins whose departure a thread remembers until the
+    /// Returns the largest number of packet-ins whose times a thread keeps while they wait for an
     /// answer.
     pub(crate) fn place_limit(&self) -> usize {
         let threads = self.threads.saturating_mul(self.portion.of as usize).max(1);
@@ -201,8 +202,8 @@ impl TrialPlan {
 #[derive(Debug, Default)]
 pub(crate) struct Introductions {
     since: Option<u64>,
-    /// The index of a switch among the thread's switches, and the number of its host that comes
-    /// next.
+    /// The index of a switch among the thread's switches, and the number of the host of that switch
+    /// that announces itself next.
     next: (usize, u32),
 }
 
@@ -239,11 +240,12 @@ impl Introductions {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchHandshake {
     pub(crate) ready: bool,
-    /// The position of the stage in the order of stages, or 0 until a connection exists.
+    /// The position of the reached stage in the order of the handshake's stages, or 0 until a
+    /// connection exists.
     pub(crate) rank: u32,
     /// The most advanced stage that the switch has reached, as text for the report.
     pub(crate) stage: String,
-    /// The last error, as text for the report.
+    /// The last error of the connection, as text for the report.
     pub(crate) error: Option<String>,
     /// A short description of the P4Runtime pipeline of the switch. Two pipelines have equal
     /// descriptions only if they are equal.
@@ -260,10 +262,10 @@ impl SwitchHandshake {
     }
 }
 
-/// The results of an engine thread: its record, and the handshake of each of its switches.
+/// The record of an engine thread, and the handshake of each of its switches.
 pub(crate) type Books = (Recorder, Vec<SwitchHandshake>);
 
-/// The threads of an engine, and the senders of their mailboxes, in the same order.
+/// The engine threads of a trial and the senders of their mailboxes, in the same order.
 pub(crate) type Started = (Vec<JoinHandle<io::Result<Books>>>, Vec<mailbox::Slot>);
 
 /// Starts an engine thread, on its reserved core if it has one.
@@ -278,7 +280,7 @@ fn spawn(
     std::thread::Builder::new().name(format!("switches-{thread}")).spawn(move || {
         let _running = running;
         core.map(crate::cores::claim);
-        // The default slack of 50 us would be added to every sleep.
+        // By default, the kernel may delay the end of every sleep by 50 us (timer slack).
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         run()
     })

@@ -18,13 +18,14 @@ pub(crate) fn stolen() -> Duration {
 /// The least share of a run's time for which stolen CPU time is reported.
 ///
 /// Packets are due all the time, so a thread that loses a share of the time in pauses is late for
-/// at least that share of its packets. A share of 1/1000 may determine the 99.9th percentile, the
-/// highest one in a result; a smaller share mostly affects the maximum alone. The stolen time is a
-/// sum over all cores, so one thread lost at most this share, and the note may be unnecessary.
+/// at least that share of its packets. Late packets of a share of 1/1000 may determine the 99.9th
+/// percentile, the highest one in a result. A smaller share mostly affects the maximum alone. The
+/// stolen time is a sum over all cores, so one thread lost at most this share, and the note may be
+/// unnecessary.
 const NOTED: f64 = 1e-3;
 
-/// Returns a note on the CPU time that was stolen in a run of this many seconds, if it may affect
-/// the figures.
+/// Returns a note for the report on the CPU time that was stolen during a run of `elapsed_s`
+/// seconds, if it may affect the figures.
 pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     let stolen = stolen.as_secs_f64();
     (stolen > 0.0 && stolen >= NOTED * elapsed_s).then(|| {
@@ -36,8 +37,8 @@ pub(crate) fn withheld(stolen: Duration, elapsed_s: f64) -> Option<String> {
     })
 }
 
-/// Returns the number of online cores of this host, whether or not this process may use them, or
-/// `None` where the system does not report it.
+/// Returns the number of online cores of this host, including those that this process may not use,
+/// or `None` if the system does not report it.
 pub(crate) fn online_cores() -> Option<u32> {
     cores_in(&fs::read_to_string("/proc/stat").ok()?)
 }
@@ -54,8 +55,8 @@ fn stolen_ticks(stat: &str) -> Option<u64> {
     cpu.split_whitespace().nth(7)?.parse().ok()
 }
 
-/// Raises the limit of open files as far as possible, since every emulated switch needs one or two.
-/// Returns the limit then in force.
+/// Raises the limit of open files as far as possible, since every emulated switch needs one or two
+/// files. Returns the new limit.
 pub fn raise_file_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

@@ -1,11 +1,11 @@
 //! The state of the TCP connections between the switches and the controller, as the kernel reports
 //! it.
 //!
-//! The engine sees which bytes a connection accepts and delivers. Other bytes are in queues of the
-//! kernel: those that the controller's receive window keeps back, those in transit, and answers
-//! that the probe has not read. [`diag`] queries the kernel for all connections at once. The
-//! conductor, the thread that leads a trial, makes these queries, so that engine threads spend no
-//! time on them. They need no socket handles and cover OpenFlow, P4Runtime and TLS connections
+//! The engine sees which bytes a connection accepts and delivers. The remaining bytes are in queues
+//! of the kernel: those that the controller's receive window keeps back, those in transit, and
+//! answers that the probe has not read. [`diag`] queries the kernel for all connections at once.
+//! The conductor, the thread that leads a trial, makes these queries, so that engine threads spend
+//! no time on them. They need no socket handles and cover OpenFlow, P4Runtime and TLS connections
 //! alike. [`watch`] turns the replies into samples, and [`summary`] condenses the samples of the
 //! measured window for the verdict.
 

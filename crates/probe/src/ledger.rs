@@ -3,8 +3,8 @@
 //! A packet-in is *due* at the moment at which the schedule sends it. It is *issued* when it gets a
 //! sequence number and is handed to its connection, and *leaves* when its last byte is written to
 //! the socket. One [`SwitchLedger`] per emulated switch issues sequence numbers. It remembers the
-//! times of each packet-in in a ring whose front is the oldest packet-in without an answer, and for
-//! the whole trial, in one bit per packet-in, whether it was answered. Duplicates, late answers and
+//! times of each packet-in in a ring whose front is the oldest packet-in without an answer, and, in
+//! one bit per packet-in for the whole trial, whether it was answered. Duplicates, late answers and
 //! losses are therefore distinguished exactly, even when the ring had to discard the times.
 //!
 //! Packet-ins that are due and cannot leave yet wait here as well, so that every packet-in that was
@@ -45,37 +45,39 @@ impl Window {
 pub(crate) enum Answer {
     /// The answer is the first one to its packet-in.
     First {
-        /// Whether the packet-in still held a slot of the closed loop's window.
+        /// Whether the packet-in still occupied a slot of the closed loop's window, which the
+        /// answer frees.
         frees_place: bool,
     },
     /// The packet-in had already been answered.
     Duplicate,
-    /// No packet-in with this number has left.
+    /// No packet-in with the answer's sequence number has left.
     Unmatched,
 }
 
 /// The reason why a due packet-in never left, where it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hindrance {
-    /// The switch had no connection, or lost it before the packet-in was written.
+    /// The switch had no connection, or lost its connection before the packet-in was written.
     NoConnection,
     /// The connection accepted no more data until the end of the trial.
     Refused,
 }
 
-/// The numbers of packet-ins due in the window that left late or never, by reason. An unsent
-/// packet-in that no reason covers is one that the probe had no time to send.
+/// The numbers of packet-ins due in the window that left late or never, by reason. The probe had no
+/// time to send any other unsent packet-in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hindered {
-    /// Packet-ins that left late because their connection had accepted no more data.
+    /// The number of packet-ins that left late because their connection had accepted no more data.
     pub(crate) held_back: u64,
-    /// Packet-ins that never left because their connection accepted no more data until the end.
+    /// The number of packet-ins that never left because their connection accepted no more data
+    /// until the end of the trial.
     pub(crate) refused: u64,
-    /// Packet-ins that never left, because their switch had no connection.
+    /// The number of packet-ins that never left because their switch had no connection.
     pub(crate) cut_off: u64,
 }
 
-/// The times of a packet-in in the ring.
+/// The due time and the departure time of a packet-in, as kept in the ring.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Place {
     due: u64,
@@ -89,19 +91,20 @@ const NOT_SENT: u64 = u64::MAX;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SwitchLedger {
     /// The due times of packet-ins that are not issued yet. The first `refused_waiting` of them
-    /// were already waiting when the connection last accepted no more data.
+    /// were already waiting when the connection last refused data.
     waiting: VecDeque<u64>,
     refused_waiting: usize,
-    /// Packet-ins below this sequence number that have not left were refused by the connection.
+    /// The sequence number below which all packet-ins that have not left were refused by the
+    /// connection.
     refused_to: u64,
     /// The times of the packet-ins `base..base + ring.len()`.
     ring: VecDeque<Place>,
     base: u64,
-    /// The due times of the packet-ins below `base` that have not left and may still do so, by
-    /// sequence number. A full ring discards the times of its oldest packet-in even if that one
-    /// waits in its connection, and an answer must not be matched to it before it leaves.
+    /// The due times, by sequence number, of packet-ins below `base` that were issued and may still
+    /// leave. A full ring discards the times of its oldest packet-in even if that packet-in waits
+    /// in its connection, and an answer must not be matched to it before it leaves.
     unsent_below: BTreeMap<u64, u64>,
-    /// No packet-in below this sequence number can be the oldest one without an answer.
+    /// The least sequence number that the oldest packet-in without an answer can have.
     oldest_from: u64,
     /// Whether each packet-in was answered, by sequence number. The vector is not serialised,
     /// because it is long and no longer needed once the record is closed.
@@ -110,23 +113,24 @@ pub(crate) struct SwitchLedger {
     /// Whether each packet-in of the window was answered more than once.
     #[serde(skip)]
     repeated: BitVector,
-    /// The sequence number below which each packet-in of a closed loop was answered or given up.
+    /// The sequence number below which every packet-in of a closed loop was answered or given up,
+    /// that is, no longer waited for.
     given_up: u64,
-    /// The number of packet-ins of a closed loop that were given up, that is no longer waited for,
-    /// and are still without an answer.
+    /// The number of packet-ins of a closed loop that were given up (no longer waited for) and
+    /// still have no answer.
     written_off: u64,
     /// The numbers of packet-ins that left, and of first answers to them, over the whole trial.
     left: u64,
     first_answers: u64,
-    /// The number of packet-ins that were issued, have not left and may still do so.
+    /// The number of packet-ins that were issued, have not left and may still leave.
     unleft: u64,
-    /// The number of packet-ins, issued or not, that have not left because the connection refused
+    /// The number of packet-ins, issued or not, that have not left because their connection refused
     /// them.
     refused_pending: u64,
     /// One past the highest sequence number that was answered.
     answered_to: u64,
-    /// The number of packet-ins that occupy a slot of the closed loop: issued, and neither answered
-    /// nor given up.
+    /// The number of packet-ins that occupy a slot of the closed loop's window: they were issued,
+    /// and were neither answered nor given up.
     in_loop: u32,
     counts: Counts,
     /// The sequence numbers of packet-ins due in the window, which are consecutive.
@@ -182,7 +186,8 @@ impl SwitchLedger {
         Some((due, sequence))
     }
 
-    /// Assigns a sequence number to a packet-in that is about to be written.
+    /// Assigns the next sequence number to a packet-in that is about to be written, and returns the
+    /// number.
     pub(crate) fn issue(&mut self, tally: &mut Tally, due: u64) -> u64 {
         if tally.places >= tally.place_limit
             && let Some(forgotten) = self.ring.pop_front()
@@ -214,7 +219,7 @@ impl SwitchLedger {
     }
 
     /// Records that the connection accepts no more data. Packet-ins that have not left by now will
-    /// leave late or never because the controller does not read, which is no fault of the probe.
+    /// leave late or never. The cause is that the controller does not read, and not the probe.
     pub(crate) fn refuse(&mut self, tally: &mut Tally) {
         self.refused_waiting = self.waiting.len();
         self.refused_to = self.next_sequence();
@@ -230,7 +235,7 @@ impl SwitchLedger {
         tally.refused -= count;
     }
 
-    /// Records that a packet-in left.
+    /// Records that a packet-in left at the moment `at`.
     pub(crate) fn left(&mut self, tally: &mut Tally, sequence: u64, at: u64) {
         // A packet-in that was taken back or answered must not be counted twice.
         if self.answered.get(sequence) {
@@ -261,7 +266,7 @@ impl SwitchLedger {
         }
     }
 
-    /// Records that a due packet-in will never leave.
+    /// Records that a due packet-in will never leave, and why.
     pub(crate) fn withhold(&mut self, tally: &mut Tally, due: u64, hindrance: Hindrance) {
         if hindrance == Hindrance::NoConnection {
             tally.intervals.at(due).cut_off += 1;
@@ -294,8 +299,8 @@ impl SwitchLedger {
         }
     }
 
-    /// Closes the record. Packet-ins that have not left are counted by reason: the connection
-    /// refused them, or the probe had no time to send them.
+    /// Closes the record at the end of a trial. Packet-ins that have not left are counted by
+    /// reason: their connection refused them, or the probe had no time to send them.
     pub(crate) fn close(&mut self, tally: &mut Tally) {
         for (place, due) in std::mem::take(&mut self.waiting).into_iter().enumerate() {
             tally.pending -= 1;
@@ -312,15 +317,15 @@ impl SwitchLedger {
                 self.withhold(tally, due, Hindrance::Refused);
             }
         }
-        // Packet-ins that never left are marked as answered by now, so the ones still unmarked left
-        // and were passed over.
+        // Packet-ins that never left are marked as answered by now, so that each unmarked one left
+        // and was passed over.
         let Range { start, end } = self.window_sequences;
         let passed = (start..end.min(self.answered_to)).filter(|one| !self.answered.get(*one));
         self.counts.passed_over = passed.count() as u64;
     }
 
-    /// Takes back a packet-in that was issued and has not left: it is marked as answered, and is no
-    /// longer waited for. Returns its due time, or `None` if there is no such packet-in.
+    /// Takes back a packet-in that was issued and has not left: it is marked as answered so that it
+    /// is no longer waited for. Returns its due time, or `None` if there is no such packet-in.
     fn take_back(&mut self, tally: &mut Tally, sequence: u64) -> Option<u64> {
         let due = self.unsent(sequence).filter(|_| !self.answered.get(sequence))?;
         self.unsent_below.remove(&sequence);
@@ -437,7 +442,7 @@ impl SwitchLedger {
 
     /// Records that a packet-in is about to be answered, and returns the change in the number of
     /// passed-over packet-ins. A packet-in is passed over if it has no answer and a later one has.
-    /// The change is -1 if the answered packet-in had been passed over itself.
+    /// The change is negative only if the answered packet-in itself had been passed over.
     fn pass_over(&mut self, sequence: u64) -> i64 {
         if sequence < self.answered_to {
             return -1;
@@ -461,10 +466,10 @@ impl SwitchLedger {
         }
     }
 
-    /// Gives up packet-ins that left before `before` and were not answered, so that their slots in
-    /// the closed loop are free, and returns their number. They count as lost unless an answer
-    /// arrives after all. A packet-in whose times were discarded left before every packet-in in the
-    /// ring, and is given up with the first of them.
+    /// Stops waiting for packet-ins that left before `before` and were not answered, which frees
+    /// their slots in the closed loop, and returns their number. They count as lost unless an
+    /// answer arrives after all. A packet-in whose times the ring has discarded left before every
+    /// packet-in in the ring, and is given up together with the first of those.
     pub(crate) fn give_up(&mut self, before: u64) -> u32 {
         let mut freed = 0;
         while let Some(place) = self.place(self.given_up.max(self.base)) {
@@ -481,13 +486,13 @@ impl SwitchLedger {
         freed
     }
 
-    /// Returns the number of occupied slots of the closed loop.
+    /// Returns the number of packet-ins that occupy a slot of the closed loop's window.
     pub(crate) fn in_loop(&self) -> u32 {
         self.in_loop
     }
 
-    /// Returns the number of packet-ins that left and neither were answered nor given up. In a
-    /// closed loop, it never exceeds the window.
+    /// Returns the number of packet-ins that left and were neither answered nor given up. In a
+    /// closed loop, this number never exceeds the window.
     pub(crate) fn outstanding(&self) -> u64 {
         self.left - self.first_answers - self.written_off
     }
@@ -502,10 +507,10 @@ impl SwitchLedger {
         self.hindered
     }
 
-    /// Returns the number of packet-ins that left after `departure`, and the departure and the
-    /// sequence number of the first one, or `None` if there is none. Only packet-ins whose times
-    /// are still in the ring count. If `departure` is the latest departure of any answered
-    /// packet-in, none of these packet-ins was answered.
+    /// Returns the number of packet-ins that left after `departure`, and the departure time and
+    /// sequence number of the first of them, if there is one. Only packet-ins whose times are still
+    /// in the ring count. If `departure` is the latest departure of any answered packet-in, none of
+    /// these packet-ins was answered.
     pub(crate) fn left_after(&self, departure: u64) -> (u64, Option<(u64, u64)>) {
         let (mut count, mut first) = (0, None);
         for (index, place) in self.ring.iter().enumerate().rev() {
@@ -521,8 +526,8 @@ impl SwitchLedger {
         (count, first)
     }
 
-    /// Reconstructs a sequence number from its low `bits` bits, which a transaction id or a buffer
-    /// id carries. Returns the latest issued number with these bits.
+    /// Reconstructs a sequence number from its lowest `bits` bits, which a transaction id or a
+    /// buffer id contains. Returns the latest issued number with these bits.
     pub(crate) fn widen(&self, low: u32, bits: u32) -> Option<u64> {
         let span = 1u64 << bits;
         let last = self.next_sequence().checked_sub(1)?;
@@ -530,7 +535,8 @@ impl SwitchLedger {
         if candidate <= last { Some(candidate) } else { candidate.checked_sub(span) }
     }
 
-    /// Returns the counts so far. `lost` and `unsent` count what is missing at this moment.
+    /// Returns the counts of packet-ins and answers so far. Packet-ins without an answer count as
+    /// `lost`, and those that have not left as `unsent`.
     pub(crate) fn counts(&self) -> Counts {
         let counts = self.counts;
         let became = counts.sent + counts.handled_by_rules();
@@ -557,7 +563,7 @@ impl SwitchLedger {
     }
 
     /// Returns the mean and the maximum of the round-trip times in nanoseconds, measured from the
-    /// due times; `None` without answers.
+    /// due times, or `None` without answers.
     pub(crate) fn rtt(&self) -> Option<(f64, u64)> {
         (self.rtt_samples > 0)
             .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))

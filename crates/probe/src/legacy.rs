@@ -23,12 +23,13 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// A translated configuration file of OFCProbe or P4RCProbe.
+/// A configuration file of OFCProbe or P4RCProbe, translated to settings of this probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Legacy {
-    /// The values of this probe's settings. A key appears once, except `switch`, which accumulates.
+    /// The values of this probe's settings. A key appears once, except for `switch`, of which each
+    /// occurrence adds a value.
     pub settings: Vec<LegacySetting>,
-    /// Notes on keys that have no counterpart or work differently; each begins with file and line.
+    /// Notes on keys that have no counterpart or work differently. Each begins with file and line.
     pub notes: Vec<String>,
 }
 
@@ -39,7 +40,7 @@ pub struct LegacySetting {
     pub key: &'static str,
     /// The value in the form that its flag takes. Paths are relative to the current folder.
     pub value: String,
-    /// The file that contains the value.
+    /// The file of the original tool that contains the value.
     pub file: PathBuf,
     /// The line number, from 1, or 0 for a default of the original tool.
     pub line: usize,
@@ -52,7 +53,7 @@ pub enum LegacyError {
     /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -60,7 +61,7 @@ pub enum LegacyError {
     /// Some lines of the file are wrong. Displays one line for each of them.
     #[error("{}", lines(faults))]
     Invalid {
-        /// All faults; there is at least one.
+        /// All faults of the files. There is at least one.
         faults: Vec<LegacyFault>,
     },
 }
@@ -68,7 +69,7 @@ pub enum LegacyError {
 /// A fault in a configuration file of OFCProbe or P4RCProbe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LegacyFault {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
     /// The line number, from 1.
     pub line: usize,
@@ -78,11 +79,11 @@ pub struct LegacyFault {
 
 /// Reads a `config.ini` of OFCProbe or P4RCProbe, and the files that it names: `topology.ini`,
 /// GraphML, and `ofSwitch.ini` with the settings of single switches. The original tools look for
-/// these files in their working directory; this function looks in the folder of `path`.
+/// these files in their working directory. This function looks in the folder of `path`.
 ///
 /// # Errors
 ///
-/// Returns an error if a file cannot be read; an error about invalid lines names all of them.
+/// Returns an error if a file cannot be read. An error about invalid lines names all of them.
 pub fn read(path: &Path) -> Result<Legacy, LegacyError> {
     let properties = properties::read(path)?;
     translate::translate(path, properties)

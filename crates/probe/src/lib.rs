@@ -24,7 +24,7 @@ pub mod paths;
 pub mod rfc8456;
 mod run;
 pub mod schedule;
-pub mod search;
+mod search;
 pub mod summary;
 pub mod thresholds;
 pub mod topology;

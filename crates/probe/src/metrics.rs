@@ -15,11 +15,11 @@ pub use statistics::Unit;
 /// A metric of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// The name, such as `rtt.p99`.
+    /// The name of the metric, such as `rtt.p99`.
     pub name: &'static str,
-    /// The unit of the values.
+    /// The unit in which the values are given.
     pub unit: Unit,
-    /// A description in one line.
+    /// A description of the metric in one line.
     pub summary: &'static str,
     read: fn(&Trial) -> Option<f64>,
 }
@@ -267,13 +267,13 @@ impl Metric {
             .flatten()
     }
 
-    /// Returns the metric with a name.
+    /// Returns the metric with this name, or `None` if there is none.
     pub fn by_name(name: &str) -> Option<&'static Self> {
         Self::all().find(|metric| metric.name == name)
     }
 
-    /// Returns the value in a trial; `None` without samples, and for a trial that failed or ended
-    /// before its measure window began.
+    /// Returns the value of the metric in a trial. Returns `None` if there are no samples, or if
+    /// the trial failed or ended before its measure window began.
     pub fn of(&self, trial: &Trial) -> Option<f64> {
         if matches!(trial.completion, Completion::Failed { .. }) || trial.measured_s <= 0.0 {
             return None;
@@ -282,7 +282,7 @@ impl Metric {
     }
 }
 
-/// The packet-ins that a metric should cover but does not.
+/// The packet-ins that have no value in a metric although they should contribute to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Missing {
     pub(crate) missing: u64,
@@ -292,8 +292,7 @@ pub(crate) struct Missing {
     pub(crate) tolerated: f64,
 }
 
-/// The number of samples of a percentile that is not stated because they are too few, and the
-/// number that it needs.
+/// The number of samples of a percentile that has too few of them, and the number that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LackingSamples {
     pub(crate) samples: u64,
@@ -301,7 +300,7 @@ pub(crate) struct LackingSamples {
 }
 
 impl Metric {
-    /// Returns the value that is compared with a threshold. It is [`Metric::of`], except that
+    /// Returns the value that is compared with a threshold. It equals [`Metric::of`], except that
     /// packet-ins that never left count as lost.
     pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
         let value = self.of(trial)?;
@@ -335,8 +334,8 @@ impl Metric {
             .then_some(LackingSamples { samples: latency.samples, needed })
     }
 
-    /// Returns the number of packet-ins that have no round-trip time, for metrics whose names begin
-    /// with `rtt.` or `rtt_from_sent.`, or `None` for others.
+    /// Returns the number of packet-ins that have no round-trip time, if the metric's name begins
+    /// with `rtt.` or `rtt_from_sent.`, and `None` for other metrics.
     pub(crate) fn missing(&self, trial: &Trial) -> Option<Missing> {
         let counts = &trial.counts;
         let (kind, statistic) = self.name.split_once('.')?;
@@ -347,7 +346,7 @@ impl Metric {
         };
         let tolerated = match statistic {
             "max" => 0.0,
-            // A share of one percent hardly changes a mean.
+            // If one percent of the values are missing, a mean hardly changes.
             statistic => share_of(statistic).map_or(0.01, |share| 1.0 - share),
         };
         Some(Missing { missing: wanted.saturating_sub(samples.samples), wanted, tolerated })
@@ -355,14 +354,16 @@ impl Metric {
 }
 
 impl Trial {
-    /// Returns every metric that has a value, by name, in base units (see [`Metric`]).
+    /// Returns the value of every metric that has one, by the metric's name, in base units (see
+    /// [`Metric`]).
     pub fn metrics(&self) -> BTreeMap<&'static str, f64> {
         Metric::all().filter_map(|metric| Some((metric.name, metric.of(self)?))).collect()
     }
 }
 
 impl Point {
-    /// Returns a short description of the point, such as `openflow13, 16 switches, 1000/s each`.
+    /// Returns a short description of the trials' settings, such as `openflow13, 16 switches,
+    /// 1000/s each`.
     pub fn label(&self) -> String {
         let switches = match self.switches {
             1 => "1 switch".to_owned(),
@@ -377,7 +378,7 @@ impl Point {
     }
 }
 
-/// Returns a statistic in seconds, where it can be stated.
+/// Converts a statistic to seconds. Returns `None` if there are too few samples for it.
 fn stated_seconds(latency: &Latency, statistic: &str, nanoseconds: f64) -> Option<f64> {
     let is_stated = share_of(statistic).is_none_or(|share| can_state(share, latency.samples));
     (latency.samples > 0 && is_stated).then_some(nanoseconds / 1e9)

@@ -19,7 +19,7 @@ use crate::config::DeviceAddress;
 
 /// The path at which ONOS accepts its network configuration.
 const ONOS_PATH: &str = "/onos/v1/network/configuration";
-/// The longest part of a response that is quoted in a message, in bytes.
+/// The number of bytes of a response that a message quotes at most.
 const EXCERPT: u64 = 300;
 
 /// The reason why ONOS did not accept the network configuration.
@@ -42,7 +42,7 @@ pub enum NetcfgError {
     Refused {
         /// The URL of the request.
         url: String,
-        /// The HTTP status.
+        /// The HTTP status code of the response.
         status: u16,
         /// The beginning of the response.
         excerpt: String,
@@ -82,12 +82,12 @@ pub fn onos_netcfg(devices: &[DeviceAddress], ports: u16, driver: &str, pipeconf
     json!({ "devices": devices })
 }
 
-/// Returns the name of a device in ONOS for the number of a switch.
+/// Returns the name by which ONOS identifies the device with a switch number.
 pub(crate) fn onos_device(number: u64) -> String {
     format!("device:bmv2:s{number}")
 }
 
-/// Returns a list with one line per device: its id, a space, and the address to dial.
+/// Returns a list with one line per device: its id, a space, and the address that controllers dial.
 pub fn list(devices: &[DeviceAddress]) -> String {
     let mut text = String::new();
     for device in devices {

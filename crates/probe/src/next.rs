@@ -1,19 +1,21 @@
-//! A proposal of the command to run next, if the controller had a backlog.
+//! A proposal of the command to run next after a trial in which the controller had a backlog.
 
 use crate::outcome::Backlog;
 
 /// The ratio of the proposed rate to the measured answer rate. It is below 1 so that the controller
 /// keeps up.
 const SHARE: f64 = 0.8;
-/// The ratio of the proposed wait to the time in which the controller answers its backlog.
+/// The ratio of the proposed wait to the time in which the controller answers its backlog. It is
+/// above 1 so that the wait suffices.
 const SPARE: f64 = 1.5;
-/// The flag for the total rate of all switches, which the proposal replaces by the rate of each.
+/// The flag that sets the total rate of all switches. The proposed command replaces it by the flag
+/// for the rate of each switch.
 const TOTAL_RATE: &str = "--total-rate";
-/// The longest wait that is proposed, in seconds.
+/// The longest wait in seconds that is proposed.
 const LONGEST: f64 = 3_600.0;
 
-/// Proposes the same command with a rate that the controller can sustain, or with a longer wait.
-/// Returns `None` if this rate is below 0.1 per second and switch.
+/// Proposes to run the same command with a rate that the controller can sustain, or with a longer
+/// wait for answers. Returns `None` if this rate is below 0.1 per second and switch.
 pub(crate) fn sentence(command: &[String], switches: u32, backlog: &Backlog) -> Option<String> {
     let low = backlog.answer_rate_low.unwrap_or(backlog.answer_rate);
     let rate = two_digits(SHARE * low / f64::from(switches.max(1)));
@@ -39,11 +41,11 @@ fn two_digits(rate: f64) -> f64 {
     }
     let unit = 10f64.powi(rate.log10().floor() as i32 - 1);
     let whole = (rate / unit).floor() * unit;
-    // Rounding removes errors of the binary representation; truncating again would lose a digit.
+    // Rounding removes errors of the binary representation. Truncating again could lose a digit.
     (whole * 100.0).round() / 100.0
 }
 
-/// Removes an option and its value from a command.
+/// Returns the command without an option and its value.
 fn without_option(command: &[String], long: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();
@@ -57,7 +59,7 @@ fn without_option(command: &[String], long: &str) -> Vec<String> {
     words
 }
 
-/// Sets an option of a command to another value, and returns the words for a shell.
+/// Returns the command with an option set to `value`, as words for a shell.
 fn with_option(command: &[String], short: &str, long: &str, value: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();

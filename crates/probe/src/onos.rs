@@ -21,7 +21,7 @@ use crate::netcfg::{self, onos_device};
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Drivers and pipeconfs, and the applications that provide them.
+/// The ONOS drivers and pipeconfs, each with the application that provides it.
 const DRIVERS: [(&str, &str); 3] = [
     ("bmv2", "org.onosproject.drivers.bmv2"),
     ("stratum-bmv2", "org.onosproject.drivers.stratum"),
@@ -34,7 +34,7 @@ const PIPECONFS: [(&str, &str); 5] = [
     ("org.onosproject.pipelines.fabric-spgw", "org.onosproject.pipelines.fabric"),
     ("p4-tutorial-pipeconf", "org.onosproject.p4tutorial.pipeconf"),
 ];
-/// The applications that make ONOS listen for OpenFlow; either of them suffices.
+/// The applications that make ONOS listen for OpenFlow. Either of them suffices.
 const OPENFLOW: [&str; 2] = ["org.onosproject.openflow", "org.onosproject.openflow-base"];
 
 /// A connection to an ONOS instance through its REST interface.
@@ -56,7 +56,7 @@ impl Onos {
         })
     }
 
-    /// Describes which inactive applications the switches need to become ready, and how to activate
+    /// Describes which ONOS applications the switches need and are not active, and how to activate
     /// them. Returns `None` if none is missing, or if ONOS does not answer.
     pub(crate) fn missing(&self, config: &Config) -> Option<String> {
         let active = self.active_applications()?;
@@ -86,7 +86,7 @@ impl Onos {
         })
     }
 
-    /// Returns remarks on the state of ONOS that would distort the figures.
+    /// Returns remarks on what ONOS remembers of earlier runs and that would distort the figures.
     pub(crate) fn remarks(&self, config: &Config) -> Vec<String> {
         let mut notes = Vec::new();
         let active = self.active_applications().unwrap_or_default();
@@ -111,8 +111,8 @@ impl Onos {
         notes
     }
 
-    /// Returns the pipeconfs other than the configured one that ONOS uses for the trial's switches,
-    /// each with the number of switches.
+    /// Returns the pipeconfs, other than the configured one, that ONOS uses for the trial's
+    /// switches, each with the number of these switches.
     fn others(&self, config: &Config) -> BTreeMap<String, u32> {
         let ours: BTreeSet<String> = ours(config).collect();
         let mut others = BTreeMap::new();
@@ -130,7 +130,7 @@ impl Onos {
     }
 
     /// Describes, with advice, how many switches of a trial have a pipeconf other than the
-    /// configured one. Returns `None` if all have that one.
+    /// configured one. Returns `None` if there are none.
     pub(crate) fn other_pipeconfs(&self, config: &Config) -> Option<String> {
         if config.protocol != Protocol::P4Runtime {
             return None;
@@ -163,7 +163,7 @@ impl Onos {
         let known = |id: &str| devices.iter().find(|device| device.id == id);
         let waiting = count(&|id| known(id).is_some_and(|device| !device.available));
         let unknown = count(&|id| known(id).is_none() && netcfg.get(id).is_some());
-        let untold = count(&|id| known(id).is_none() && netcfg.get(id).is_none());
+        let missing = count(&|id| known(id).is_none() && netcfg.get(id).is_none());
         let mut causes = Vec::new();
         if waiting > 0 {
             causes.push(format!(
@@ -181,9 +181,9 @@ impl Onos {
                 config.controller.onos_driver, config.controller.onos_pipeconf
             ));
         }
-        if untold > 0 {
+        if missing > 0 {
             causes.push(format!(
-                "the netcfg of {untold} of the {all} devices has disappeared from ONOS: another client removed it, \
+                "the netcfg of {missing} of the {all} devices has disappeared from ONOS: another client removed it, \
                  or ONOS was restarted"
             ));
         }
@@ -276,7 +276,7 @@ impl Onos {
         serde_json::from_str(&text).ok()
     }
 
-    /// Deletes the resource at a path; a missing resource counts as deleted.
+    /// Deletes the resource at a REST path. Deleting a resource that does not exist succeeds.
     fn delete(&self, path: &str) -> Result<(), String> {
         let answer = self
             .agent
@@ -306,8 +306,8 @@ struct KnownDevice {
     driver: String,
 }
 
-/// Returns a warning if ONOS remembers devices, hosts and rules from trial to trial, because
-/// neither a restart nor a request to forget them is configured.
+/// Returns a warning that ONOS keeps devices, hosts and rules from trial to trial, if the
+/// configuration neither restarts ONOS nor makes it forget them.
 pub(crate) fn keeps(config: &Config) -> Option<String> {
     let several = config.plan.repetitions > 1 || config.plan.kind != PlanKind::Point;
     let kept = config.plan.between.is_none() && !config.controller.onos_forget;
@@ -318,7 +318,7 @@ pub(crate) fn keeps(config: &Config) -> Option<String> {
     })
 }
 
-/// Returns ONOS's names for the switches of a trial.
+/// Returns the names under which ONOS knows the switches of a trial.
 fn ours(config: &Config) -> impl Iterator<Item = String> + '_ {
     let first = config.switches.first_id;
     (0..u64::from(config.switches.count)).map(move |index| match config.protocol {

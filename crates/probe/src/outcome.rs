@@ -19,7 +19,7 @@ use statistics::{Estimate, can_state};
 
 /// The name of the schema of [`RunResult`].
 pub const SCHEMA: &str = "planimeter.probe.result";
-/// The version of the schema; it increases when a field changes its meaning or disappears.
+/// The version of the schema. It increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of a whole run.
@@ -29,18 +29,18 @@ pub struct RunResult {
     pub schema: String,
     /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// The command, the time and the host of the probe.
+    /// The command and the time of the run, and the host of the probe.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// Whether everything that was requested was measured.
     pub completion: Completion,
     /// The resolved configuration: key to value, with every key present.
     pub configuration: BTreeMap<String, String>,
-    /// The facts that are known about the controller.
+    /// The address and the process of the controller.
     pub controller: ControllerFacts,
     /// The points of the run: one per combination of protocol, rate and number of switches.
     pub points: Vec<Point>,
-    /// The result of the search, if the run was one.
+    /// The result of the search, if the run searched for a rate.
     pub search: Option<SearchOutcome>,
     /// The thresholds, and whether they held.
     pub thresholds: Vec<ThresholdOutcome>,
@@ -56,17 +56,17 @@ pub enum Completion {
     Complete,
     /// Only a part was measured.
     Partial {
-        /// The reason why the rest was not measured.
+        /// The reason why the measurement ended before everything was measured.
         reason: String,
     },
-    /// The measurement failed, so there are no figures.
+    /// The measurement failed, and there are no figures.
     Failed {
         /// The reason for the failure.
         reason: String,
     },
 }
 
-/// The facts that are known about the controller.
+/// The address and the process of the controller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ControllerFacts {
     /// The address dialled (OpenFlow), or the addresses listened on (P4Runtime).
@@ -80,13 +80,14 @@ pub struct ControllerFacts {
 pub struct Point {
     /// The protocol: `openflow10`, `openflow13` or `p4runtime`.
     pub protocol: String,
-    /// The mode: `open`, `closed` or `flood`.
+    /// The traffic mode: `open` loop, `closed` loop or `flood`.
     pub mode: String,
     /// The number of emulated switches.
     pub switches: u32,
-    /// The packet-ins offered per second and switch (absent unless the mode is open).
+    /// The number of packet-ins offered per second and switch (absent unless the mode is open).
     pub rate_per_switch: Option<f64>,
-    /// The packet-ins offered per second by all switches (absent unless the mode is open).
+    /// The number of packet-ins offered per second by all switches (absent unless the mode is
+    /// open).
     pub offered_rate: Option<f64>,
     /// The maximum number of outstanding packet-ins per switch (absent unless the mode is closed).
     pub window: Option<u32>,
@@ -98,12 +99,13 @@ pub struct Point {
     pub summary: BTreeMap<String, Estimate>,
 }
 
-/// The result of one trial, which connects, warms up, measures and drains.
+/// The result of one trial, in which switches connect, send traffic during a warm-up and a measured
+/// time, and wait for the last answers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trial {
     /// The number of the repetition, from 1.
     pub repetition: u32,
-    /// The seed of this trial's schedule.
+    /// The seed of the random choices in this trial's schedule.
     pub seed: u64,
     /// Whether the trial was completed.
     pub completion: Completion,
@@ -129,29 +131,30 @@ pub struct Trial {
     /// of when the packet-ins were due. Empty in results of older versions.
     #[serde(default)]
     pub in_window: InWindow,
-    /// Jain's fairness index of answered packet-ins over switches; 1 is perfectly fair.
+    /// Jain's fairness index of the number of answered packet-ins over the switches; 1 is perfectly
+    /// fair (absent if it is undefined).
     pub fairness: Option<f64>,
-    /// Values over time.
+    /// The rates and states over time.
     pub series: Series,
     /// The results of each switch.
     pub per_switch: Vec<SwitchOutcome>,
-    /// The controller's use of its host.
+    /// The CPU time and memory of the controller (absent if its process was not sampled).
     pub controller_usage: Option<Usage>,
-    /// The probe's own use of its host.
+    /// The CPU time and memory of the probe.
     pub probe_usage: Usage,
     /// The verdict on which side limited the trial.
     pub verdict: Verdict,
     /// The time without answers at the end of the trial (absent if answers arrived until the end).
     #[serde(default)]
     pub silence: Option<Silence>,
-    /// The progress of the switches' handshakes.
+    /// The progress of the switches' handshakes with the controller.
     pub handshake: HandshakeOutcome,
-    /// The number of switches for each pipeline, by a name that only equal pipelines share; empty
-    /// over OpenFlow and in results of older versions.
+    /// The number of switches by the name of their P4Runtime pipeline. Only equal pipelines share a
+    /// name. Empty over OpenFlow and in results of older versions.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub pipelines: BTreeMap<String, u32>,
-    /// The processes (ranks) of the probe among which the switches were divided, by number (empty
-    /// for a single process).
+    /// The processes of the probe (ranks) among which the switches were divided, in order of their
+    /// numbers (empty for a single process).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<RankOutcome>,
     /// Remarks that a reader of the figures must know.
@@ -196,11 +199,11 @@ pub struct Counts {
     #[serde(default)]
     pub unsent: u64,
     /// The number of due packets that flow rules of the controller forwarded without sending
-    /// anything to the controller; always 0 unless switches run their flow tables.
+    /// anything to the controller. It is always 0 unless switches run their flow tables.
     #[serde(default)]
     pub forwarded_by_rules: u64,
-    /// The number of due packets that were dropped, by a flow rule or because none matched; always
-    /// 0 unless switches run their flow tables.
+    /// The number of due packets that were dropped, by a flow rule or because none matched. It is
+    /// always 0 unless switches run their flow tables.
     #[serde(default)]
     pub dropped_by_rules: u64,
     /// The number of packet-ins that were answered, including late answers.
@@ -220,9 +223,9 @@ pub struct Counts {
     /// controller.
     #[serde(default)]
     pub waiting: u64,
-    /// The number of further answers to packet-ins that were already answered.
+    /// The number of additional answers to packet-ins that were already answered.
     pub duplicated: u64,
-    /// The number of answered packet-ins that had further answers.
+    /// The number of answered packet-ins that had more than one answer.
     #[serde(default)]
     pub repeated: u64,
     /// The number of packet-outs, over the whole trial, that neither answer a packet-in of the
@@ -244,22 +247,22 @@ pub struct Counts {
     /// The number of flow-mods (OpenFlow) or Write updates (P4Runtime) during the measure window
     /// that were refused with an error.
     pub rules_refused: u64,
-    /// LLDP and BDDP frames relayed over emulated links over the whole trial.
+    /// The number of LLDP and BDDP frames that were relayed over emulated links in the whole trial.
     pub discovery_relayed: u64,
-    /// Connections that the controller closed, or that broke, over the whole trial.
+    /// The number of connections that the controller closed, or that broke, over the whole trial.
     pub disconnects: u64,
     /// The number of messages, over the whole trial, that could not be decoded. They include
     /// packet-outs whose metadata does not fit the pipeline (P4Runtime).
     pub malformed: u64,
-    /// The number of packet-outs, over the whole trial, that a switch did not accept because of
-    /// their context. Over P4Runtime, the switch had no pipeline yet or the sender was not its
+    /// The number of packet-outs, over the whole trial, that a switch refused because of their
+    /// sender or time. Over P4Runtime, the switch had no pipeline yet or the sender was not its
     /// primary controller; over OpenFlow, the sender had the role of slave.
     #[serde(default)]
     pub not_taken: u64,
 }
 
-/// The packet-ins that left during the measure window and the answers that arrived during it,
-/// whenever the packet-ins were due.
+/// The counts of packet-ins that left and of answers that arrived during the measure window,
+/// regardless of when the packet-ins were due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct InWindow {
     /// The number of packet-ins that left.
@@ -283,50 +286,51 @@ pub struct InWindow {
     pub longest_gap_s: f64,
 }
 
-/// Rates over the measure window, per second, over all switches.
+/// The rates over the measure window, per second, summed over all switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// Packet-ins that were due.
+    /// The number of packet-ins per second that were due.
     pub offered: f64,
-    /// Packet-ins that left in the window, whenever they were due.
+    /// The number of packet-ins per second that left in the window, whenever they were due.
     pub sent: f64,
-    /// First answers that arrived in the window, whenever their packet-in was due.
+    /// The number of first answers per second that arrived in the window, whenever their packet-in
+    /// was due.
     pub received: f64,
-    /// Rules that were installed.
+    /// The number of rules per second that were installed.
     pub rules: f64,
-    /// The share, 0 to 1, of unanswered packet-ins among those that were due in the window and
-    /// left.
+    /// The share, from 0 to 1, of the packet-ins due in the window that left and were not answered.
     pub loss: f64,
 }
 
-/// A summary of a histogram, in nanoseconds. A percentile that cannot be stated from the number of
-/// samples ([`statistics::can_state`]) is meaningless, and is null in JSON.
+/// A summary of a histogram, in nanoseconds. A percentile for which there are too few samples
+/// ([`statistics::can_state`]) is meaningless, and is null in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StatedLatency", into = "StatedLatency")]
 pub struct Latency {
-    /// The number of samples; with 0 samples every other field is 0 and meaningless.
+    /// The number of samples. If it is 0, every other field is 0 and meaningless.
     pub samples: u64,
-    /// The arithmetic mean.
+    /// The arithmetic mean of the samples in nanoseconds.
     pub mean_ns: f64,
-    /// The standard deviation.
+    /// The standard deviation of the samples in nanoseconds.
     pub stddev_ns: f64,
-    /// The smallest sample.
+    /// The smallest sample in nanoseconds.
     pub min_ns: u64,
-    /// The median.
+    /// The median in nanoseconds.
     pub p50_ns: u64,
-    /// The 90th percentile.
+    /// The 90th percentile in nanoseconds.
     pub p90_ns: u64,
-    /// The 95th percentile.
+    /// The 95th percentile in nanoseconds.
     pub p95_ns: u64,
-    /// The 99th percentile.
+    /// The 99th percentile in nanoseconds.
     pub p99_ns: u64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile in nanoseconds.
     pub p999_ns: u64,
-    /// The largest sample.
+    /// The largest sample in nanoseconds.
     pub max_ns: u64,
 }
 
-/// A [`Latency`] with the percentiles that can be stated.
+/// A [`Latency`] for output, from which percentiles are omitted if there are too few samples for
+/// them.
 #[derive(Serialize, Deserialize)]
 struct StatedLatency {
     samples: u64,
@@ -377,28 +381,31 @@ impl From<StatedLatency> for Latency {
 }
 
 /// Values over time since the first packet was due (warm-up included). All vectors have one value
-/// per interval; the last interval may be shorter.
+/// per interval. The last interval may be shorter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The start of the measure window, in seconds since the first packet was due.
     pub measure_from_s: f64,
     /// The end of the measure window, in seconds since the first packet was due.
     pub measure_to_s: f64,
-    /// Packet-ins sent in each second.
+    /// The number of packet-ins sent in each second.
     pub sent_per_s: Vec<u64>,
-    /// Packet-ins answered in each second.
+    /// The number of packet-ins answered in each second.
     pub received_per_s: Vec<u64>,
-    /// Rules installed in each second.
+    /// The number of rules installed in each second.
     pub rules_per_s: Vec<u64>,
-    /// The time between two samples of the fields below, in seconds.
+    /// The time in seconds between two samples of the outstanding packet-ins, of the CPU time and
+    /// of the memory.
     pub sample_interval_s: f64,
-    /// Outstanding packet-ins over all switches.
+    /// The number of outstanding packet-ins over all switches, at each sample.
     pub outstanding: Vec<u64>,
-    /// The controller's CPU time in percent of one core; missing samples are `null`.
+    /// The controller's CPU time in percent of one core, at each sample; `null` if the sample is
+    /// missing.
     pub controller_cpu_percent: Vec<Option<f64>>,
-    /// The controller's resident memory in bytes.
+    /// The controller's resident memory in bytes, at each sample; `null` if the sample is missing.
     pub controller_rss_bytes: Vec<Option<u64>>,
-    /// The probe's CPU time in percent of one core.
+    /// The probe's CPU time in percent of one core, at each sample; `null` if the sample is
+    /// missing.
     pub probe_cpu_percent: Vec<Option<f64>>,
 }
 
@@ -407,28 +414,30 @@ pub struct Series {
 pub struct SwitchOutcome {
     /// The index of the switch, from 0.
     pub index: u32,
-    /// The datapath id or device id.
+    /// The datapath id (OpenFlow) or the device id (P4Runtime) of the switch.
     pub id: u64,
-    /// The counts, as in [`Trial::counts`].
+    /// The counts of this switch's packets, with the meanings of [`Trial::counts`].
     pub counts: Counts,
-    /// Packet-ins that left in the window per second, whenever they were due.
+    /// The number of packet-ins per second that left in the window, whenever they were due.
     pub sent_rate: f64,
-    /// First answers that arrived in the window per second, whenever their packet-in was due.
+    /// The number of first answers per second that arrived in the window, whenever their packet-in
+    /// was due.
     pub received_rate: f64,
     /// The mean round-trip time from the due time, in nanoseconds (absent without samples).
     pub rtt_mean_ns: Option<f64>,
     /// The largest round-trip time from the due time, in nanoseconds (absent without samples).
     pub rtt_max_ns: Option<u64>,
-    /// Outstanding packet-ins over time, with the spacing [`Series::sample_interval_s`] (empty in
-    /// trials of more than 1,000 switches).
+    /// The number of outstanding packet-ins over time, at the interval
+    /// [`Series::sample_interval_s`] (empty in trials of more than 1,000 switches).
     pub outstanding: Vec<u32>,
-    /// Packet-ins sent in each second (empty in trials of more than 1,000 switches).
+    /// The number of packet-ins sent in each second (empty in trials of more than 1,000 switches).
     pub sent_per_s: Vec<u32>,
-    /// Packet-ins answered in each second (empty in trials of more than 1,000 switches).
+    /// The number of packet-ins answered in each second (empty in trials of more than 1,000
+    /// switches).
     pub received_per_s: Vec<u32>,
 }
 
-/// The use of a host over the measure window.
+/// The CPU time and memory that a process used over the measure window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
     /// The mean CPU time in percent of one core, so that four busy cores are 400.
@@ -437,7 +446,7 @@ pub struct Usage {
     pub cpu_percent_max: f64,
     /// The largest resident memory in bytes.
     pub rss_bytes_max: u64,
-    /// The number of samples.
+    /// The number of samples of CPU time and memory.
     pub samples: u32,
 }
 
@@ -459,13 +468,13 @@ pub struct Verdict {
     /// The backlog that grew at the controller, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
-    /// The indices of switches that were answered far less than the others.
+    /// The indices of the switches that were answered far less often than the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<u32>,
 }
 
 impl Verdict {
-    /// Creates a verdict without an explanation.
+    /// Creates a verdict without an explanation or any figures.
     pub fn new(saturated: Saturated) -> Self {
         Self {
             saturated,
@@ -482,42 +491,43 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// The lower bound, in [`Account`], of the side that the verdict names exceeds the sum of the
-    /// upper bounds of the other sides.
+    /// The side that the verdict names is certain: its lower bound in [`Account`] exceeds the sum
+    /// of the upper bounds of the other sides.
     Sure,
-    /// The other sides may have delayed or lost just as many packet-ins as the side that the
-    /// verdict names.
+    /// The side that the verdict names is likely: by the bounds in [`Account`], the other sides
+    /// together may have delayed or lost as much as that side.
     Likely,
 }
 
-/// The packet-ins that were due in the window and had no answer in it, attributed to the three
-/// sides.
+/// The packet-ins that were due in the window and had no answer in it, attributed to the
+/// controller, the probe and the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     /// The number of packet-ins that were due in the window, without those that flow rules handled.
     pub due: u64,
-    /// The number of packet-ins that were due in the window minus the number of first answers in
-    /// it, whatever packet-ins these answered, or 0 if there were more answers.
+    /// The number of packet-ins that were due in the window minus the number of first answers that
+    /// arrived in it, to any packet-in, or 0 if there were more answers.
     pub missing: u64,
-    /// The packet-ins that the controller delayed or lost.
+    /// The bounds on the number of packet-ins that the controller delayed or lost.
     pub controller: Bounds,
-    /// The packet-ins that the probe delayed or lost, and those whose answers it read late.
+    /// The bounds on the number of packet-ins that the probe delayed or lost, or whose answers it
+    /// read late.
     pub probe: Bounds,
-    /// The packet-ins that the network delayed.
+    /// The bounds on the number of packet-ins that the network delayed.
     pub network: Bounds,
 }
 
-/// Bounds on a number of packet-ins.
+/// A lower and an upper bound on a number of packet-ins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
-    /// The lower bound.
+    /// The lower bound on the number of packet-ins.
     pub low: u64,
-    /// The upper bound.
+    /// The upper bound on the number of packet-ins.
     pub high: u64,
 }
 
-/// A backlog that grew at the controller. It consists of packet-ins that left, or that the
-/// controller's connections refused, and that the controller had neither answered nor dropped.
+/// A backlog that grew at the controller: packet-ins that left, or that the controller's
+/// connections refused, and that the controller neither answered nor dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// The number of answers per second while there was a backlog, or over the whole window if the
@@ -561,17 +571,18 @@ pub enum Saturated {
 /// A controller that stopped answering for good. Times are seconds since the first packet was due.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Silence {
-    /// When the last answer arrived.
+    /// The time at which the last answer arrived.
     pub last_answer_s: f64,
-    /// The end of the trial, until which no answer arrived.
+    /// The time at which the trial ended, until which no further answer arrived.
     pub until_s: f64,
     /// The number of packet-ins that left after the last one that was answered.
     pub unanswered: u64,
-    /// When the first unanswered packet-in left.
+    /// The time at which the first unanswered packet-in left.
     pub sent_s: f64,
     /// The index of the switch that sent the first unanswered packet-in.
     pub switch: u32,
-    /// The number of the first unanswered packet-in among those of its switch, from 0.
+    /// The sequence number of the first unanswered packet-in among the packet-ins of its switch,
+    /// from 0.
     pub sequence: u64,
     /// A description of the first unanswered packet-in's frame.
     pub frame: String,
@@ -587,20 +598,21 @@ pub struct HandshakeOutcome {
     /// versions).
     #[serde(default)]
     pub ready_at_end: Option<u32>,
-    /// The number of switches that the trial needs.
+    /// The number of switches whose handshakes the trial requires.
     pub wanted: u32,
-    /// The time in seconds from the first attempt until the last switch became ready.
+    /// The time in seconds from the first connection attempt until the last switch became ready
+    /// (absent if not all became ready).
     pub ready_after_s: Option<f64>,
-    /// The number of switches for each last stage of the handshake.
+    /// The number of switches by the last stage of the handshake that they reached.
     pub stages: BTreeMap<String, u32>,
-    /// The number of switches for each error.
+    /// The number of switches by the error of their connection.
     pub errors: BTreeMap<String, u32>,
     /// The reason why nothing was answered, if nothing was.
     pub why_zero: Option<String>,
 }
 
-/// The part of one rank, which is one of several processes among which the switches of a trial are
-/// divided. The figures of all ranks together are in [`Trial`].
+/// The part of one rank in a trial. A rank is one of several processes among which the switches of
+/// a trial are divided. The figures of all ranks together are in [`Trial`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankOutcome {
     /// The number of the rank, counted from 0.
@@ -656,25 +668,25 @@ pub struct SearchOutcome {
     /// 8456, section 5.1.3). Offered rates of up to twice the best one were tried, unless the
     /// search or the probe could not go as high.
     pub maximum_received_rate: f64,
-    /// The offered rate at which the highest answer rate occurred (absent if nothing was ever
-    /// answered, and in results of older versions).
+    /// The offered rate over all switches at which the highest answer rate occurred (absent if
+    /// nothing was ever answered, and in results of older versions).
     #[serde(default)]
     pub maximum_at_rate: Option<f64>,
     /// The offered rate over all switches beyond which the response time rises faster than the
     /// rate. It never exceeds the loss-free rate, and is absent if there is no such rate.
     pub knee_rate: Option<f64>,
-    /// The lower end of the knee's interval (absent without a knee, and in results of older
-    /// versions).
+    /// The lower end of the interval in which the knee lies (absent without a knee, and in results
+    /// of older versions).
     #[serde(default)]
     pub knee_low_rate: Option<f64>,
-    /// The upper end of the knee's interval (absent without a knee, and in results of older
-    /// versions).
+    /// The upper end of the interval in which the knee lies (absent without a knee, and in results
+    /// of older versions).
     #[serde(default)]
     pub knee_high_rate: Option<f64>,
-    /// The method that found the knee, in a sentence.
+    /// A sentence on the method that found the knee.
     pub knee_method: String,
-    /// Whether the probe itself was the limit at the highest point, so that the controller may
-    /// sustain more.
+    /// Whether the probe was the limit at the highest rate, so that the controller may sustain
+    /// more.
     pub limited_by_probe: bool,
 }
 
@@ -683,7 +695,7 @@ pub struct SearchOutcome {
 pub struct ThresholdOutcome {
     /// The condition as the user wrote it.
     pub condition: String,
-    /// The label of the point.
+    /// The label of the trials to which the threshold was applied.
     pub point: String,
     /// The measured value (absent if the metric has none).
     pub value: Option<f64>,
@@ -691,8 +703,8 @@ pub struct ThresholdOutcome {
     /// the round-trip time also violates it if more packet-ins have no round-trip time than may lie
     /// beyond the percentile.
     pub held: bool,
-    /// Whether the threshold could be tested. A percentile that cannot be stated from the number of
-    /// samples cannot be tested, and its threshold does not hold.
+    /// Whether there were enough samples to test the threshold. A threshold on a percentile with
+    /// too few samples does not hold.
     #[serde(default = "is_testable")]
     pub testable: bool,
     /// A remark on packet-ins that the value does not cover, if there are any.
@@ -700,14 +712,14 @@ pub struct ThresholdOutcome {
     pub remark: Option<String>,
 }
 
-/// Returns the default for results of older versions, whose thresholds were all tested.
+/// Returns true, the value in results of older versions, in which all thresholds were tested.
 fn is_testable() -> bool {
     true
 }
 
 impl Point {
-    /// Returns the names of the pipelines in the point's trials. Figures of different pipelines
-    /// must not be combined.
+    /// Returns the names of the pipelines in these trials. Figures of different pipelines must not
+    /// be combined.
     pub fn pipelines(&self) -> BTreeSet<&str> {
         self.trials.iter().flat_map(|trial| trial.pipelines.keys()).map(String::as_str).collect()
     }
@@ -720,8 +732,8 @@ impl RunResult {
         self.points.iter().flat_map(Point::pipelines).collect()
     }
 
-    /// Returns whether the run is incomplete only because some switches were not connected when
-    /// trials ended.
+    /// Returns whether the only reason why the run is incomplete is that some switches were not
+    /// connected when trials ended.
     pub fn lacks_only_switches(&self) -> bool {
         let trials = self.points.iter().flat_map(|point| &point.trials);
         let lacks_only_switches = |trial: &Trial| match trial.completion {
@@ -736,7 +748,7 @@ impl RunResult {
     }
 
     /// Returns whether nothing was measured because in no trial all switches completed their
-    /// handshake: the controller is not there, or speaks a different protocol.
+    /// handshake: no controller listens, or it speaks a different protocol.
     pub fn controller_was_out_of_reach(&self) -> bool {
         let mut trials = self.points.iter().flat_map(|point| &point.trials).peekable();
         let out_of_reach = |trial: &Trial| {
@@ -749,7 +761,8 @@ impl RunResult {
 }
 
 impl RunResult {
-    /// Returns whether a rank that shared the switches of a trial was lost or failed.
+    /// Returns whether a process of the probe (rank) that ran a part of the switches was lost or
+    /// failed.
     pub fn lost_a_rank(&self) -> bool {
         let mut ranks = self.points.iter().flat_map(|point| &point.trials).flat_map(|t| &t.ranks);
         ranks.any(|rank| matches!(rank.completion, Completion::Failed { .. }))
@@ -762,14 +775,15 @@ impl Counts {
         self.forwarded_by_rules + self.dropped_by_rules
     }
 
-    /// Returns the number of packet-ins that had no answer when the trial ended, whether or not
-    /// they left.
+    /// Returns the number of packet-ins that had no answer when the trial ended, including those
+    /// that never left.
     pub fn unanswered(&self) -> u64 {
         self.lost + self.unsent
     }
 
-    /// Returns the share, 0 to 1, of due packet-ins that had no answer when the trial ended.
-    /// Packets that rules handled are excluded. Returns `None` if there are no others.
+    /// Returns the share, from 0 to 1, of due packet-ins that had no answer when the trial ended.
+    /// Packets that rules handled are not packet-ins and are excluded. Returns `None` if no
+    /// packet-in was due.
     pub fn unanswered_share(&self) -> Option<f64> {
         let wanted = self.due.saturating_sub(self.handled_by_rules());
         (wanted > 0).then(|| self.unanswered() as f64 / wanted as f64)
@@ -778,7 +792,7 @@ impl Counts {
 
 impl Default for Histograms {
     fn default() -> Self {
-        // Three significant digits; the histogram resizes itself.
+        // The histograms keep three significant digits and resize themselves.
         let empty = || Histogram::new(3).expect("3 is a valid number of significant digits");
         Self {
             rtt_from_due: empty(),

@@ -1,33 +1,34 @@
-//! A search for the block of a controller that limits its rate.
+//! A search for the processing block that limits a controller's rate.
 //!
-//! A controller can be changed to answer right after one of its blocks. Its rate is then the one
-//! that all blocks up to that one sustain. Each such shortcut is measured at one offered rate; the
-//! received rate falls at the bottleneck. A second measurement after a change of the controller
-//! shows what the change gained. This is the method of the P4RCProbe paper, section V: Fig. 8 and
-//! Table I. [`Plan`] is the file that names the shortcuts of a controller; [`judge`] interprets
-//! their rates.
+//! The user changes a controller such that it answers directly after one of its blocks, and thus
+//! skips the later ones. Its rate is then the rate that the blocks up to this one sustain. Each
+//! such path through the controller is measured at one offered rate, and the received rate falls at
+//! the bottleneck. A second measurement after a change of the controller shows how much the change
+//! improved the rate. This is the method of the P4RCProbe paper, section V: Fig. 8 and Table I.
+//! [`Plan`] is the file that defines the paths of a controller, and [`judge`] interprets their
+//! rates.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use statistics::{Difference, Estimate};
 
-/// The shortcuts of a controller, and the commands that start it with each of them.
+/// The paths through a controller, and the commands that start the controller with each of them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// A short description of what is measured.
     pub title: String,
-    /// The paths in order: variant by variant, the shortest path first.
+    /// The paths in order: grouped by variant, with the shortest path first.
     #[serde(rename = "path")]
     pub paths: Vec<Path>,
 }
 
-/// A path through a controller.
+/// A path through a controller, up to the block after which it answers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Path {
-    /// The name, such as `P1`.
+    /// The name of the path, such as `P1`.
     pub name: String,
     /// The block after which the controller answers.
     pub answers_after: String,
@@ -42,14 +43,14 @@ pub struct Path {
     pub prepare: Option<String>,
 }
 
-/// The reason why a file names no paths that can be measured.
+/// The reason why a file does not define paths that can be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The file is not TOML, or a key is missing or unknown.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// There are fewer than two paths to compare.
+    /// The file defines fewer than two paths.
     #[error(
         "name two paths or more, each with [[path]]: a bottleneck is where the rate falls from one to the next"
     )]
@@ -57,7 +58,8 @@ pub enum PlanError {
     /// Two paths have the same variant and name.
     #[error("two paths are named `{0}`; name each path of a variant once")]
     Twice(String),
-    /// A path has no command that makes the controller answer there.
+    /// A path has neither a command that starts the controller with it, nor one that switches a
+    /// running controller to it.
     #[error(
         "path `{0}` has neither `start` nor `prepare`; name a command that makes the controller answer there"
     )]
@@ -65,11 +67,11 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Parses the file.
+    /// Parses the plan from the text of a TOML file.
     ///
     /// # Errors
     ///
-    /// Returns a [`PlanError`] if the text is no plan with at least two distinct paths.
+    /// Returns a [`PlanError`] if the text does not define at least two distinct paths.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
         let plan: Self = toml::from_str(text)?;
         if plan.paths.len() < 2 {
@@ -87,13 +89,13 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Returns the variants, in order.
+    /// Returns the names of the variants, in the order of the file.
     #[must_use]
     pub fn variants(&self) -> Vec<&str> {
         distinct(self.paths.iter().map(|path| path.variant.as_str()))
     }
 
-    /// Returns the names of the paths, in order.
+    /// Returns the names of the paths, in the order of the file.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         distinct(self.paths.iter().map(|path| path.name.as_str()))
@@ -111,7 +113,7 @@ fn distinct<'a>(all: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Path {
-    /// Returns the variant and the name.
+    /// Returns the variant and the name of the path, as a title.
     #[must_use]
     pub fn title(&self) -> String {
         match self.variant.as_str() {
@@ -121,18 +123,19 @@ impl Path {
     }
 }
 
-/// A conclusion from the rate of a path.
+/// A conclusion from comparing the rates of two paths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Judgement {
-    /// The rate falls by this share from the previous path to this one: the last block of this path
-    /// limits the controller.
+    /// The rate falls from the previous path to this one, so the last block of this path limits the
+    /// controller.
     Falls {
-        /// The index of the path in the plan.
+        /// The index in the plan of the path with the lower rate.
         path: usize,
         /// One minus the ratio of this path's rate to that of the previous path, 0 to 1.
         share: f64,
     },
-    /// Another variant of the same path has a higher or lower rate, by this share.
+    /// The rate of a path differs from that of the same path in the first variant of the
+    /// controller.
     Gains {
         /// The index of the path in the plan.
         path: usize,
@@ -143,12 +146,14 @@ pub enum Judgement {
     },
 }
 
-/// The least share that is reported as a fall or a gain, however narrow the intervals.
+/// The least share by which a rate must fall or rise to be reported, however narrow the confidence
+/// intervals are.
 const LEAST: f64 = 0.02;
 
-/// Returns the falls from path to path of each variant, the largest first, then the gains over the
-/// first variant. `received` has the received rate of each path of the plan, where it was measured.
-/// Differences that may be chance (Welch's test, 95 %) are left out.
+/// Returns the falls of the rate from path to path of each variant, with the largest first,
+/// followed by the differences from the first variant. `received` contains the received rate of
+/// each path of the plan that was measured. Differences that may be due to chance (Welch's test, 95
+/// %) are left out.
 #[must_use]
 pub fn judge(plan: &Plan, received: &[Option<Estimate>]) -> Vec<Judgement> {
     let rate = |path: usize| received.get(path).copied().flatten();

@@ -29,7 +29,7 @@ pub use seen::Census;
 
 impl Test {
     /// Returns the unit of the test's main figure. Tests of security and reliability may have
-    /// further figures.
+    /// further figures with other units.
     pub fn unit(self) -> Unit {
         match self {
             Self::MessageProcessingRate | Self::ReactivePathRate | Self::ProactivePathRate => {

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
+use measuring::search::{LossFreeSearch, Range};
 use provenance::Began;
 use ranks::{Group, Rank, Received};
 use rustix::process::{Pid, Signal};
@@ -29,7 +30,7 @@ use crate::onos;
 use crate::outcome::{
     Completion, ControllerFacts, Point, RunResult, SCHEMA, SCHEMA_VERSION, Trial,
 };
-use crate::search::{LossFreeSearch, Range};
+use crate::search::{observations, outcome};
 use crate::summary::summarize;
 use crate::thresholds::{self, Threshold};
 use crate::trial::together::RankMessage;
@@ -47,22 +48,22 @@ pub enum RunError {
     /// The ports of P4Runtime switches are not available.
     #[error("{0}")]
     Ports(#[from] engine::p4runtime::PortsError),
-    /// A threshold is not understood.
+    /// The condition of a threshold is invalid.
     #[error("{0}")]
     Threshold(#[from] thresholds::ThresholdError),
-    /// The controller's process cannot be watched.
+    /// The CPU time and memory of the controller's process cannot be read.
     #[error("controller.process: {0}")]
     Usage(#[from] UsageError),
     /// A run with this configuration cannot be divided among several processes.
     #[error("several ranks share the switches of a run, but {0}")]
     NotShared(&'static str),
-    /// The process that leads the run is gone.
+    /// The process that leads the run ended or does not respond.
     #[error("rank 0 was lost: {0}")]
     Alone(String),
-    /// The command between trials failed.
+    /// The command that runs between two trials failed.
     #[error("plan.between: `{command}` {outcome}")]
     Between {
-        /// The command.
+        /// The command that failed, as it was configured.
         command: String,
         /// A description of how the command ended.
         outcome: String,
@@ -87,8 +88,8 @@ impl RunError {
         }
     }
 
-    /// Returns whether the controller could not be reached: its name has no address, or the
-    /// interface by which it learns of its switches does not respond.
+    /// Returns whether the controller could not be reached: its name has no address, or its
+    /// interface for announcing switches does not respond.
     pub fn is_out_of_reach(&self) -> bool {
         matches!(
             self,
@@ -104,24 +105,25 @@ pub trait Watcher {
     /// Called when a trial is about to begin. `number` counts from 1, and `planned` is the number
     /// of trials of the run, or `None` for a search, which ends when it has found its rates.
     fn trial_begins(&mut self, number: u32, planned: Option<u32>, description: &str);
-    /// Called when a trial ended; `result` holds everything so far, marked as partial.
+    /// Called when a trial ended. `result` contains the results of the run so far, and is marked as
+    /// partial.
     fn trial_ended(&mut self, trial: &Trial, result: &RunResult);
 }
 
 /// The parameters of a run other than its configuration.
 #[derive(Debug)]
 pub struct RunContext {
-    /// The command line, for the record.
+    /// The command line, which is recorded in the result.
     pub command: Vec<String>,
-    /// The resolved configuration, for the record.
+    /// The resolved configuration, which is recorded in the result.
     pub configuration: BTreeMap<String, String>,
-    /// Remarks on the environment for a reader of the result.
+    /// Remarks on the environment that are shown with the result.
     pub notes: Vec<String>,
     /// The ports of P4Runtime switches, if they were published before the run.
     pub ports: Option<HeldPorts>,
-    /// The live counters, which can be watched.
+    /// The live counters, by which progress can be displayed.
     pub live: Arc<Live>,
-    /// A flag that ends the run soon when it becomes true.
+    /// A flag that ends the run soon after it becomes true.
     pub interrupt: Arc<AtomicBool>,
 }
 
@@ -129,8 +131,9 @@ pub struct RunContext {
 ///
 /// # Errors
 ///
-/// Returns an error if a trial cannot be set up, or if something around the trials fails. If no
-/// switch can connect to the controller, that is not an error but a result.
+/// Returns an error if a trial cannot be set up, or if something outside of the trials fails, such
+/// as the command between them. If no switch can connect to the controller, that is not an error
+/// but a result.
 pub fn run(
     config: &Config,
     context: RunContext,
@@ -140,7 +143,7 @@ pub fn run(
 }
 
 /// Runs like [`run`], with the switches divided among several processes, the ranks of a group. This
-/// process must be the first rank; the others call [`follow`].
+/// process must be the first rank. The others call [`follow`].
 ///
 /// # Errors
 ///
@@ -205,7 +208,7 @@ pub fn follow(
                 }
             }
             Received::Message(Rank::FIRST, RankMessage::End) => break,
-            // All other messages belong to a trial that is over.
+            // Any other message belongs to a trial that is over.
             Received::Message(..) => {}
             Received::Lost(_) => {}
             Received::Nothing if Instant::now() > deadline(heard) => {
@@ -264,7 +267,7 @@ fn shareable(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Makes all trials of the plan.
+/// Runs all trials of the plan.
 fn run_all(
     config: &Config,
     mut context: RunContext,
@@ -336,7 +339,7 @@ fn run_all(
         PlanKind::Sweep { rates, switches } => runner.sweep(rates, switches)?,
         &PlanKind::Search { low, high, precision, rough, loss } => {
             let switches = config.switches.count;
-            let range = Range { low, high, precision, is_rough: rough, loss, switches };
+            let range = Range { low, high, precision, is_rough: rough, loss, sources: switches };
             runner.search(LossFreeSearch::new(range))?;
         }
         // The trials of RFC 8456 are run by [`crate::rfc8456::run()`].
@@ -351,7 +354,7 @@ struct Runner<'a> {
     context: RunContext,
     watcher: &'a mut dyn Watcher,
     began: Began,
-    /// The CPU time that a hypervisor had stolen before the run.
+    /// The CPU time that the hypervisor had given to other virtual machines before the run.
     stolen: Duration,
     result: RunResult,
     trials: u32,
@@ -380,7 +383,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Makes the trials of a search until it has ended.
+    /// Runs the trials of a search until the search has ended.
     fn search(&mut self, mut search: LossFreeSearch) -> Result<(), RunError> {
         let switches = self.config.switches.count;
         while let Some(rate) = search.next_rate() {
@@ -391,7 +394,7 @@ impl Runner<'_> {
                 break;
             }
             let trials = self.point_at(switches, rate).trials.get(before..).unwrap_or_default();
-            search.observe(rate, trials);
+            search.observe(rate, &observations(trials));
             if trials.iter().all(|trial| trial.handshake.ready == 0) {
                 break;
             }
@@ -399,7 +402,7 @@ impl Runner<'_> {
         self.result.points.sort_by(|a, b| {
             a.rate_per_switch.partial_cmp(&b.rate_per_switch).unwrap_or(Ordering::Equal)
         });
-        // No rate is to blame if the controller stopped answering for good.
+        // A controller that stopped answering for good did not fail because of the rate.
         if search.has_stopped() {
             self.result.notes.push(
                 "The search ended when the controller stopped answering for good: no rate is named \
@@ -408,7 +411,7 @@ impl Runner<'_> {
             );
         }
         self.result.notes.extend(switches_apart(&self.result.points));
-        self.result.search = Some(search.result());
+        self.result.search = Some(outcome(&search));
         Ok(())
     }
 
@@ -423,7 +426,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs one more trial at a point.
+    /// Runs one more trial with a number of switches and a rate.
     fn trial(&mut self, switches: u32, rate: f64) -> Result<(), RunError> {
         if self.trials > 0 {
             between(self.config.plan.between.as_deref(), &self.context.interrupt)?;
@@ -488,8 +491,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Returns the point with this rate and number of switches, which is created if there is none
-    /// yet.
+    /// Returns the collected trials with this rate and number of switches, and creates an empty
+    /// collection if there is none yet.
     fn point_at(&mut self, switches: u32, rate: f64) -> &mut Point {
         let points = &mut self.result.points;
         let index = match points.iter().position(|point| is_at(point, switches, rate)) {
@@ -525,7 +528,7 @@ impl Runner<'_> {
     }
 }
 
-/// Runs the command between trials, `plan.between`; an interrupt stops it.
+/// Runs the command between trials, `plan.between`. An interrupt stops it.
 ///
 /// # Errors
 ///
@@ -554,15 +557,15 @@ pub fn between(command: Option<&str>, interrupt: &AtomicBool) -> Result<(), RunE
     }
 }
 
-/// The maximum CPU time that each side can use, in percent of one core, or `None` if the side runs
-/// on another host than this process or its host is not known.
+/// The CPU time in percent of one core that the controller's and the probe's host can provide at
+/// most, or `None` if a side runs on another host than this process or its host is not known.
 struct MostCpu {
     controller: Option<f64>,
     probe: Option<f64>,
 }
 
 impl MostCpu {
-    /// Returns the limits. There are none for several ranks, whose hosts may differ.
+    /// Returns the limits of CPU time. There are none for several ranks, whose hosts may differ.
     fn of(config: &Config, is_shared: bool) -> Self {
         let all = host::online_cores().map(|cores| 100.0 * f64::from(cores));
         let is_remote = matches!(config.controller.process, Some(ProcessSelector::Ssh { .. }));
@@ -573,7 +576,8 @@ impl MostCpu {
     }
 }
 
-/// Limits estimates of CPU time to what the host has, so that no confidence interval exceeds it.
+/// Limits the estimates of CPU time to what the hosts can provide, so that no confidence interval
+/// exceeds it.
 fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     for (name, most) in [("controller.cpu", most.controller), ("probe.cpu", most.probe)] {
         if let (Some(estimate), Some(most)) = (summary.get_mut(name), most) {
@@ -582,8 +586,9 @@ fn within_host(summary: &mut BTreeMap<String, Estimate>, most: &MostCpu) {
     }
 }
 
-/// Describes the switches that were answered far less than the others, in most of the trials with
-/// such switches. The search's rates are then limited by these switches.
+/// Describes the switches that were answered far less often than the others, in most of those
+/// trials that have such switches. The rates that the search found are then limited by these
+/// switches.
 fn switches_apart(points: &[Point]) -> Option<String> {
     const NAMED: usize = 4;
     let trials = points.iter().flat_map(|point| &point.trials);
@@ -643,8 +648,8 @@ fn completion(result: &RunResult, interrupted: bool) -> Completion {
     }
 }
 
-/// Returns the means of a point. They are empty if the point's trials ran different pipelines,
-/// since the means would describe none of them.
+/// Returns the means over the trials of a point. They are empty if the trials ran different
+/// pipelines, since the means would describe none of these.
 fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     match point.pipelines().len() {
         0 | 1 => summarize(&point.trials),
@@ -652,7 +657,7 @@ fn summary(point: &Point) -> BTreeMap<String, Estimate> {
     }
 }
 
-/// Returns the remark that trials ran different pipelines, if they did.
+/// Returns a remark that the trials ran different pipelines, or `None` if they did not.
 fn different_pipelines(result: &RunResult) -> Option<String> {
     let pipelines = result.pipelines();
     (pipelines.len() > 1).then(|| {

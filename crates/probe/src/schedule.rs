@@ -27,7 +27,7 @@ pub use shard::ShardSchedule;
 pub(crate) use share::{Share, ends_of, gaps_of};
 pub use switch::SwitchSchedule;
 
-/// Nanoseconds since the start of traffic.
+/// A moment in a trial, in nanoseconds since the start of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Nanos(pub u64);
@@ -36,17 +36,17 @@ impl Nanos {
     /// The start of traffic.
     pub const ZERO: Self = Self(0);
 
-    /// Converts a duration to whole nanoseconds; returns `None` beyond 584 years.
+    /// Converts a duration to whole nanoseconds. Returns `None` for more than 584 years.
     pub fn from_duration(duration: Duration) -> Option<Self> {
         u64::try_from(duration.as_nanos()).ok().map(Self)
     }
 
-    /// Converts the time to a [`Duration`].
+    /// Converts the time since the start of traffic to a [`Duration`].
     pub fn to_duration(self) -> Duration {
         Duration::from_nanos(self.0)
     }
 
-    /// Returns the seconds since the start of traffic.
+    /// Returns the number of seconds since the start of traffic.
     pub fn as_secs_f64(self) -> f64 {
         self.to_duration().as_secs_f64()
     }
@@ -61,7 +61,7 @@ impl fmt::Display for Nanos {
 /// A packet-in that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Due {
-    /// The due time.
+    /// The time at which the packet-in is due.
     pub at: Nanos,
     /// The index of the switch that sends the packet-in, from 0.
     pub switch: u32,

@@ -8,8 +8,8 @@ use statistics::Estimate;
 
 use crate::outcome::{Latency, Trial};
 
-/// Returns the mean of every metric over the trials that have it, by metric name. This is
-/// [`Point::summary`](crate::outcome::Point::summary).
+/// Returns the mean of every metric over the trials that have it, by metric name. The result is the
+/// value of [`Point::summary`](crate::outcome::Point::summary).
 pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
     let mut values: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for trial in trials {
@@ -24,8 +24,8 @@ pub fn summarize(trials: &[Trial]) -> BTreeMap<String, Estimate> {
 }
 
 impl Latency {
-    /// Summarises a histogram of nanoseconds. A percentile is the highest value that the histogram
-    /// cannot distinguish from the true one.
+    /// Summarises a histogram of nanoseconds. A percentile is the highest value of its histogram
+    /// bucket.
     pub fn of(histogram: &Histogram<u64>) -> Self {
         if histogram.is_empty() {
             return Self::default();

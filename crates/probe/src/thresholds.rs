@@ -32,10 +32,10 @@ impl Threshold {
         self.condition.holds(value, None)
     }
 
-    /// Evaluates a point by the mean over its trials. The condition is violated if the mean
-    /// violates it, or if any trial has no value for the metric. An upper bound is also violated if
-    /// too many packet-ins are missing from the metric: one that never left counts as lost, and one
-    /// without an answer counts as having an infinite round-trip time.
+    /// Evaluates the condition with the mean over the trials of a point. The condition is violated
+    /// if the mean violates it, or if any trial has no value for the metric. An upper bound is also
+    /// violated if too many packet-ins are missing from the metric: a packet-in that never left
+    /// counts as lost, and one without an answer counts as having an infinite round-trip time.
     fn judge(&self, point: &Point) -> ThresholdOutcome {
         let values: Vec<f64> =
             point.trials.iter().filter_map(|trial| self.metric.judged(trial)).collect();
@@ -70,7 +70,8 @@ impl Threshold {
 /// The packet-ins that the value of a metric does not cover.
 struct Absent {
     remark: String,
-    /// Whether more packet-ins are left out than an upper bound on the value tolerates.
+    /// Whether so large a share of packet-ins is missing that an upper bound on the value is
+    /// violated.
     decides: bool,
 }
 

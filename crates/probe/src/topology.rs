@@ -24,28 +24,29 @@ pub use links::survey as survey_links;
 /// The source of a topology.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum TopologySource {
-    /// No links.
+    /// The switches have no links to each other.
     #[default]
     None,
-    /// A chain.
+    /// A chain, in which each switch is linked to the next one.
     Linear,
     /// A tree in which every switch has `fanout` children.
     Tree {
         /// The number of children per switch.
         fanout: u32,
     },
-    /// Every leaf is linked to every one of `spines` spines; the spines come first.
+    /// A leaf-spine network, in which every leaf is linked to every spine. The first `spines`
+    /// switches are the spines.
     LeafSpine {
         /// The number of spines.
         spines: u32,
     },
-    /// A GraphML file, such as those of the Internet Topology Zoo.
+    /// A topology read from a GraphML file, such as those of the Internet Topology Zoo.
     GraphMl(PathBuf),
-    /// A file with lines of the form `switch:port==switch:port`.
+    /// A topology read from a file with lines of the form `switch:port==switch:port`.
     Links(PathBuf),
 }
 
-/// Returns the highest port number that may carry a link; higher ports are free at every switch.
+/// Returns the highest port number that may carry a link. Higher ports are free at every switch.
 /// Returns 0 for a file that cannot be read.
 pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usize {
     let others = switch_count.saturating_sub(1) as usize;
@@ -64,8 +65,8 @@ pub(crate) fn ports_for_links(source: &TopologySource, switch_count: u32) -> usi
     }
 }
 
-/// Returns the number of switches that a source describes, at most `most`. Only a file has a limited
-/// number.
+/// Returns the number of switches that a topology describes, or `most` if it describes more. Only a
+/// file limits the number.
 ///
 /// # Errors
 ///
@@ -90,16 +91,16 @@ pub struct SwitchIndex(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u16);
 
-/// A link between two ports.
+/// A link between ports of two switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Link {
-    /// The end whose (switch, port) is the smaller one.
+    /// The end of the link with the smaller (switch, port).
     pub a: (SwitchIndex, Port),
-    /// The other end of the link.
+    /// The end of the link with the larger (switch, port).
     pub b: (SwitchIndex, Port),
 }
 
-/// The size of the topology that a file of links or nodes describes.
+/// The size of the topology that a file describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
     /// The number of switches.
@@ -108,14 +109,15 @@ pub struct Survey {
     pub links: usize,
     /// The number of ports that the switch with the most links needs.
     pub ports: usize,
-    /// The number of links of switches that the run does not have; they are not counted in `links`.
+    /// The number of links that are ignored because the run lacks one of their switches. They are
+    /// not counted in `links`.
     pub left_out: usize,
 }
 
 /// The links between the switches of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// The linked ports of each switch, ascending, with the other end of each link.
+    /// The linked ports of each switch in ascending order, with the other end of each link.
     peers: Vec<Vec<(Port, (SwitchIndex, Port))>>,
     ports: u16,
     links: usize,
@@ -123,15 +125,15 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Connects `switch_count` switches of `ports` ports each.
+    /// Builds the topology of `switch_count` switches of `ports` ports each.
     ///
     /// * A chain links switch i to switch i + 1.
     /// * A tree with fanout k links switch i > 0 to its parent (i - 1) / k.
     /// * A leaf-spine topology makes the first switches spines, and all others leaves.
     /// * A GraphML file must name at least `switch_count` nodes. The first ones, in the order of
-    ///   the file, become the switches; edges to other nodes are left out, and a note says how
+    ///   the file, become the switches. Edges to other nodes are left out, and a note says how
     ///   many.
-    /// * A links file counts switches from 1; links of a switch beyond `switch_count` are left out,
+    /// * A links file counts switches from 1. Links of a switch beyond `switch_count` are left out,
     ///   and a note says how many.
     ///
     /// # Errors
@@ -167,7 +169,7 @@ impl Topology {
         self.peers_of(switch).iter().map(|(own, _)| *own)
     }
 
-    /// Returns the ports of a switch that carry no link, ascending; its hosts are attached to
+    /// Returns the ports of a switch that carry no link, ascending. Its hosts are attached to
     /// these.
     pub fn free_ports(&self, switch: SwitchIndex) -> impl Iterator<Item = Port> + '_ {
         let mut linked = self.link_ports(switch).peekable();
@@ -200,17 +202,17 @@ impl Topology {
         u32::try_from(linked).unwrap_or(u32::MAX)
     }
 
-    /// Returns a range of numbers of switches, counted from the first switch: from the smallest
-    /// number that contains a link to the smallest number that contains all links. Returns `None`
-    /// if there is no link.
+    /// Returns the sizes of networks that consist of the first switches of the topology: from the
+    /// smallest one that contains a link to the smallest one that contains all links. Returns
+    /// `None` if there is no link.
     pub(crate) fn linked_prefixes(&self) -> Option<RangeInclusive<u32>> {
         // The second end of a link has the larger index.
         let ends = || self.links().map(|link| link.b.0.0.saturating_add(1));
         Some(ends().min()?..=ends().max()?)
     }
 
-    /// Returns the switches of the largest connected part, ascending. Of equally large parts, it is
-    /// the one with the first switch.
+    /// Returns the switches of the largest connected part of the topology, in ascending order. If
+    /// several parts are equally large, it is the one that contains the lowest switch index.
     pub(crate) fn largest_part(&self) -> Vec<u32> {
         let mut is_known = vec![false; self.peers.len()];
         let mut largest: Vec<u32> = Vec::new();
@@ -236,7 +238,8 @@ impl Topology {
         largest
     }
 
-    /// Returns notes on the topology for a reader of the results, such as edges left out.
+    /// Returns notes on the topology for a reader of the results, for example on edges that were
+    /// left out.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -289,8 +292,8 @@ impl Topology {
         Ok(topology)
     }
 
-    /// Returns the port after the last linked one. It is only meaningful while ports are assigned
-    /// in order.
+    /// Returns the port after the highest linked port of a switch. The result is meaningful only
+    /// while ports are assigned in order.
     fn next_port(&self, switch: u32) -> Port {
         let used = self.peers_of(SwitchIndex(switch)).len();
         Port(u16::try_from(used).map_or(u16::MAX, |used| used.saturating_add(1)))

@@ -1,10 +1,10 @@
 //! One trial and its phases: connect, settle, warm up, measure, drain.
 //!
-//! The conductor leads the trial on the caller's thread. It starts the engine threads, gives them
+//! The conductor leads the trial on the caller's thread. It starts the engine threads, sends them
 //! orders, samples the use of both hosts, and merges the records at the end. Every wait checks the
 //! interrupt flag, so that an interrupted trial ends soon: only a request to the controller's REST
 //! interface delays it, by a few seconds. A run may be spread over several processes, called
-//! *ranks* as in MPI; the first of them leads the others.
+//! *ranks* as in MPI. The first of them leads the others.
 
 mod assemble;
 pub(crate) mod delays;
@@ -46,7 +46,7 @@ use together::Together;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TrialSetting {
     pub(crate) switches: u32,
-    /// Packet-ins per second and switch.
+    /// The number of packet-ins per second and switch.
     pub(crate) rate: f64,
     /// The number of the repetition, from 1.
     pub(crate) repetition: u32,
@@ -60,7 +60,7 @@ pub enum TrialError {
     /// The controller's address does not resolve.
     #[error("controller.address: cannot resolve `{address}`: {cause}")]
     Address {
-        /// The address as configured.
+        /// The controller's address as it was configured.
         address: String,
         /// The error of the resolver.
         cause: io::Error,
@@ -71,16 +71,16 @@ pub enum TrialError {
     /// The emulated hosts do not fit the switches.
     #[error("{0}")]
     Hosts(#[from] crate::traffic::HostsError),
-    /// The frames cannot be made.
+    /// Frames cannot be generated from the configuration.
     #[error("{0}")]
     Frames(#[from] crate::traffic::FrameError),
-    /// The schedule cannot be made.
+    /// No schedule can be computed from the configuration.
     #[error("{0}")]
     Schedule(#[from] crate::schedule::ScheduleError),
     /// A file that announces the switches to the controller cannot be written.
     #[error("{file}: {cause}")]
     File {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
         /// The error of the operating system.
         cause: io::Error,
@@ -107,14 +107,14 @@ pub(crate) struct Outcome {
     pub(crate) process: Option<String>,
 }
 
-/// The result of a trial at this rank.
+/// The result of a trial in this process, which is one of the ranks that run the trial.
 #[derive(Debug)]
 pub(crate) enum Concluded {
     /// The merged result of all ranks, which only the first rank has.
     Trial(Box<Outcome>),
     /// This rank sent its record to the first rank.
     HandedOver,
-    /// The first rank ended the run, so there is no further trial.
+    /// The first rank ended the run, so that no further trial follows.
     Over,
 }
 
@@ -209,8 +209,8 @@ pub(crate) fn run(
     Ok(together.conclude(&plan, setting, parts, notes, process, interrupt.load(Ordering::Relaxed)))
 }
 
-/// Plans a trial. `place` consists of the number of this rank and the number of ranks, if there are
-/// several.
+/// Computes the plan of a trial. If several processes run it, `place` contains the number of this
+/// process and the number of processes.
 pub(crate) fn plan(
     config: Config,
     setting: TrialSetting,
@@ -317,15 +317,15 @@ struct Conductor<'a> {
     together: Option<Together<'a>>,
 }
 
-/// The interval at which a wait checks its condition.
+/// The time between two checks of a condition that is waited for.
 pub(crate) const POLL: Duration = Duration::from_millis(5);
 /// The time without a flooded announcement after which the controller counts as having stopped
 /// flooding.
 const QUIET: Duration = Duration::from_millis(300);
-/// The longest wait for flooding to end.
+/// The longest time to wait for flooding to end.
 const LONGEST_FLOOD: Duration = Duration::from_secs(30);
-/// The time from the decision on the start of traffic to that start, so that engine threads notice
-/// the decision in time.
+/// The time between the decision on the start of traffic and that start, which lets engine threads
+/// notice the decision in time.
 const HEAD_START: Duration = Duration::from_millis(50);
 
 impl Conductor<'_> {
@@ -397,7 +397,8 @@ impl Conductor<'_> {
         }
     }
 
-    /// Waits until the other ranks, if there are any, have reached the end of a phase as well.
+    /// Waits until this rank and the other ranks, if there are any, have reached the end of a
+    /// phase.
     fn meet(
         &mut self,
         phase: together::Phase,
@@ -417,8 +418,8 @@ impl Conductor<'_> {
         together.meet(self.plan, phase, mine, patience, &interrupted)
     }
 
-    /// Waits until the controller no longer floods the announcements of hosts. Flooding that went
-    /// on would delay the first answers.
+    /// Waits until the controller no longer floods announcements of hosts, since this work would
+    /// delay the first answers.
     fn wait_for_quiet(&mut self, settled: u64) -> Wait {
         let is_quiet = |conductor: &Self| {
             let last = conductor.live.last_flooded();
@@ -445,7 +446,7 @@ impl Conductor<'_> {
         Completion::Complete
     }
 
-    /// Waits until the switches are connected.
+    /// Waits until the switches are connected and ready.
     fn connect(&mut self) -> Result<(), Completion> {
         let timing = self.plan.config.timing;
         let deadline = nanos(timing.connect_timeout);
@@ -506,7 +507,7 @@ impl Conductor<'_> {
         }
     }
 
-    /// Adds a note if the controller is busy before it receives packet-ins.
+    /// Adds a note if the controller uses much CPU time before it receives packet-ins.
     fn note_busy_controller(&mut self) {
         let settle = self.plan.config.timing.settle;
         let cpu = self.usage.controller_before_traffic();
@@ -570,7 +571,7 @@ impl Conductor<'_> {
     }
 }
 
-/// Returns the process at the other end of the control channel.
+/// Returns a selector of the process at the other end of the control channel.
 fn listener(config: &Config) -> Result<ProcessSelector, String> {
     let found = match config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {
@@ -600,7 +601,7 @@ pub(crate) fn announce(config: &Config, interrupt: &AtomicBool) -> Result<Vec<St
     let onos = Onos::of(config);
     let mut notes = Vec::new();
     if let (true, Some(onos)) = (config.controller.onos_forget, &onos) {
-        // This removes state of an earlier run. State that cannot be removed is reported after the
+        // ONOS may hold state of an earlier run. State that cannot be removed is reported after the
         // trial.
         let _ = onos.forget(config);
     }
@@ -666,7 +667,7 @@ fn tell_of_devices(config: &Config, interrupt: &AtomicBool) -> Result<(), TrialE
     }
 }
 
-/// The longest wait for the applications of an ONOS that was not restarted.
+/// The longest time to wait for the applications of an ONOS that was not restarted.
 const BRIEF: Duration = Duration::from_secs(2);
 /// The timeout of one request to the controller's REST interface.
 const TIMEOUT: Duration = Duration::from_secs(5);

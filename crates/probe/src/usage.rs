@@ -1,13 +1,13 @@
 //! CPU time and memory of the controller and of the probe itself.
 //!
-//! Everything is read from `/proc` directly. Parsing the few fields takes a handful of lines, and
-//! one parser must also read what a shell prints on another host; the `procfs` crate would serve
-//! only local processes.
+//! All figures are read from `/proc` directly. The few fields need little parsing, and the parser
+//! must also read what a shell prints on another host, whereas the `procfs` crate serves only local
+//! processes.
 //!
 //! CPU time is in percent of one core: the time that all threads of all selected processes spent in
-//! user and kernel mode, over the interval between two samples. The kernel counts this time in
-//! clock ticks, usually 10 ms, so a sample over one second is exact to about 1 %. Memory is the
-//! resident set; pages that several processes share count once for each.
+//! user and kernel mode, divided by the interval between two samples. The kernel counts this time
+//! in clock ticks, usually 10 ms, so a sample over one second is exact to about 1 %. Memory is the
+//! resident set. Pages that several processes share are counted once for each process.
 
 mod local;
 mod meter;
@@ -30,7 +30,8 @@ use crate::outcome::Usage;
 /// A sample of CPU time and memory.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The CPU time since the previous sample, in percent of one core; four busy cores are 400.
+    /// The CPU time since the previous sample, in percent of one core, so that four busy cores are
+    /// 400.
     pub cpu_percent: f64,
     /// The resident memory in bytes.
     pub rss_bytes: u64,
@@ -40,7 +41,7 @@ pub struct Sample {
     pub wait_percent: Option<f64>,
 }
 
-/// A periodic reader of the CPU time and memory of some processes.
+/// A reader of the CPU time and memory of some processes, which is called periodically.
 #[derive(Debug)]
 pub struct Sampler {
     source: Source,
@@ -53,38 +54,38 @@ enum Source {
     Remote(remote::Remote),
 }
 
-/// The reason why processes cannot be watched.
+/// The reason why the CPU time and memory of processes cannot be read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UsageError {
-    /// There is no such process.
+    /// No process has the configured id.
     #[error("there is no process {pid} on this host; check controller.process")]
     NoProcess {
         /// The configured process id.
         pid: u32,
     },
-    /// The text to search for is empty.
+    /// The text by which processes are selected is empty.
     #[error("controller.process names a process by an empty text; every process would match")]
     EmptyName,
-    /// The process that holds the control channel was not looked up (see [`listeners_at`] and
-    /// [`diallers_of`]), which is possible on this host only.
+    /// The process at the other end of the control channel was not looked up (see [`listeners_at`]
+    /// and [`diallers_of`]), which is possible only on this host.
     #[error(
         "the process that holds the control channel can be found on this host only; name it in \
          controller.process"
     )]
     Unresolved,
-    /// One SSH selector contains another.
+    /// A selector of processes on another host contains a second such selector.
     #[error("controller.process can pass through one host only, not from {first} on to {second}")]
     NestedSsh {
-        /// The first host.
+        /// The host of the outer selector.
         first: String,
-        /// The host that the selector would reach from the first host.
+        /// The host of the inner selector.
         second: String,
     },
-    /// `/proc` cannot be read.
+    /// A file in `/proc` cannot be read.
     #[error("cannot read {path}: {source}; CPU and memory are read on Linux only")]
     Proc {
-        /// The file.
+        /// The path of the file.
         path: String,
         /// The error of the operating system.
         source: io::Error,
@@ -92,7 +93,7 @@ pub enum UsageError {
     /// `ssh` could not be started.
     #[error("cannot run {program} to reach {target}: {source}; is it installed?")]
     Spawn {
-        /// The name of the program.
+        /// The name of the program that was to run `ssh`.
         program: String,
         /// The SSH target.
         target: String,
@@ -123,12 +124,12 @@ pub enum UsageError {
         /// The last output of `ssh` on standard error.
         said: String,
     },
-    /// The other host answered with something else than the output of the script.
+    /// The other host printed something other than the output of the script.
     #[error("ssh {target} answered \"{answer}\" instead of process times; does it run a POSIX sh?")]
     Garbled {
         /// The SSH target.
         target: String,
-        /// The first line of the answer.
+        /// The first line that the other host printed.
         answer: String,
     },
 }
@@ -137,8 +138,8 @@ impl Sampler {
     /// Watches the processes that `selector` names. Over SSH this waits until the other host
     /// answers, at most 15 seconds, and samples are taken there every `interval`.
     ///
-    /// A name may match nothing yet; samples are absent until it does. Of the processes that match
-    /// a name, this process and its ancestors are left out, because the name is part of their
+    /// If a name matches no process yet, samples are absent until it does. Of the processes that
+    /// match a name, this process and its ancestors are left out, because the name is part of their
     /// command lines too.
     ///
     /// # Errors
@@ -167,7 +168,8 @@ impl Sampler {
         Self::new(&ProcessSelector::Pid(std::process::id()), Duration::from_secs(1))
     }
 
-    /// Watches processes through a command that runs a shell with its standard input.
+    /// Watches processes on another host through `shell`, a command that runs a shell on its
+    /// standard input.
     fn over(
         shell: Command,
         target: &str,
@@ -179,9 +181,10 @@ impl Sampler {
         Ok(Self { source: Source::Remote(remote) })
     }
 
-    /// Returns the sample at `now`, which must not go backwards. Never waits.
+    /// Returns the sample at `now`, without waiting. `now` must not be earlier than in a previous
+    /// call.
     ///
-    /// Returns `None` on the first call, or while no process matches. Over SSH this is the latest
+    /// Returns `None` on the first call, or while no process matches. Over SSH, returns the latest
     /// sample that has arrived, or `None` if that sample is older than three intervals and a
     /// second.
     pub fn sample(&mut self, now: Instant) -> Option<Sample> {
@@ -199,7 +202,7 @@ impl Sampler {
         }
     }
 
-    /// Returns whether the sampler reads processes of this host, and found some.
+    /// Returns whether the sampler reads processes of this host and has found some.
     pub(crate) fn has_local_processes(&self) -> bool {
         matches!(&self.source, Source::Local(processes) if !processes.seen().is_empty())
     }
@@ -214,7 +217,7 @@ impl Sampler {
 }
 
 impl Usage {
-    /// Summarises samples with equal spacing.
+    /// Summarises samples that were taken at equal intervals.
     pub fn of(samples: &[Sample]) -> Self {
         let cpu: Vec<f64> = samples.iter().map(|sample| sample.cpu_percent).collect();
         Self {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use crate::config::Load;
 
 impl Load {
-    /// Returns the load of a run with this resolved configuration.
+    /// Returns the kind of message that switches send in a run with this resolved configuration.
     #[must_use]
     pub fn of(configuration: &BTreeMap<String, String>) -> Self {
         let said = configuration.get("traffic.load").map(|said| said.trim_matches('"'));
@@ -20,7 +20,8 @@ impl Load {
         }
     }
 
-    /// Replaces the terms of packet-ins in a text by those of this load.
+    /// Replaces the words for packet-ins in a text by those for the messages that this run's
+    /// switches send.
     #[must_use]
     pub fn words(self, text: &str) -> Cow<'_, str> {
         let (begins, term) = match self {
@@ -31,7 +32,7 @@ impl Load {
         Cow::Owned(text.replace("Packet-in", begins).replace("packet-in", term))
     }
 
-    /// Describes the answer to this load, with its article.
+    /// Describes the answer to such a message, with its article.
     #[must_use]
     pub fn answer(self) -> &'static str {
         match self {

@@ -21,10 +21,11 @@ pub use share::Share;
 pub struct Provenance {
     /// The version of the Planimeter that measured.
     pub planimeter_version: String,
-    /// The build of Planimeter; `None` in results of versions that did not record it.
+    /// The build of Planimeter, or `None` in results of versions that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,
-    /// The time at which the measurement started, in UTC, in the format of RFC 3339, to the second.
+    /// The time at which the measurement started, in UTC and in the format of RFC 3339, with a
+    /// precision of a second.
     pub started_at: String,
     /// The time from the start of the measurement until this result was written, in seconds.
     pub elapsed_s: f64,
@@ -85,7 +86,8 @@ impl Began {
     }
 }
 
-/// Formats a time as it appears in results: in UTC, in the format of RFC 3339, to the second.
+/// Formats a time in UTC, in the format of RFC 3339 and with a precision of a second, as in all
+/// results.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time).to_string()

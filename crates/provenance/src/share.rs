@@ -1,22 +1,22 @@
-//! The work of each of several processes that share a measurement.
+//! The shares of several processes in a measurement that they perform together.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Host;
 
-/// The work that one of several processes did in a measurement, and the work that it left out.
+/// The work that one of several processes did in a measurement, and the work that it left undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Share {
     /// The number of the process among those that share the measurement, from 0.
     pub rank: u32,
-    /// The host of the process; the default host, which is empty, if the process never reported it.
+    /// The host of the process, or the empty default host if the process never reported it.
     pub host: Host,
     /// The names of the items of work that the process finished.
     pub did: Vec<String>,
     /// The names of the items of work that were assigned to the process and not finished.
     pub missing: Vec<String>,
-    /// The reason why the process left out work or got none, for example that it was lost, or
-    /// `None` if no reason is known.
+    /// The reason why the process left work undone or was assigned none, for example that it was
+    /// lost, or `None` if no reason is known.
     pub remark: Option<String>,
 }
 
@@ -49,8 +49,8 @@ impl Share {
         }
     }
 
-    /// Returns a sentence about the work that the process left out and the reason, or `None` if it
-    /// left out nothing.
+    /// Returns a sentence about the work that the process left undone and the reason, or `None` if
+    /// it completed its work.
     #[must_use]
     pub fn missing_in_words(&self) -> Option<String> {
         let why = self.remark.as_deref().unwrap_or("it was interrupted");

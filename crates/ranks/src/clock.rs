@@ -2,21 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One round trip between two ranks: when it began and ended on the local clock, and what the
-/// remote clock showed in between. Times are in nanoseconds.
+/// One round trip between two ranks: the times of its start and its end on the local clock, and the
+/// reading of the remote clock in between, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The time on the local clock when the question was sent.
+    /// The time on the local clock at which the request was sent.
     pub left: u64,
-    /// The reading of the remote clock in the answer.
+    /// The reading of the remote clock in the reply.
     pub there: u64,
-    /// The time on the local clock when the answer arrived.
+    /// The time on the local clock at which the reply arrived.
     pub back: u64,
 }
 
 /// The offset of a remote clock from the local one, and a bound on the error of this estimate. The
-/// remote clock was read at some moment between question and answer. Half of the round-trip time
-/// therefore bounds the error, whatever the delays of the two directions are (F. Cristian,
+/// remote clock was read at some moment between request and reply. Half of the round-trip time
+/// therefore bounds the error, independently of the delays in the two directions (F. Cristian,
 /// "Probabilistic clock synchronization", Distributed Computing 3, 1989, section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockOffset {

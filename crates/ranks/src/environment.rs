@@ -1,4 +1,4 @@
-//! Connects this process to the other processes of a run, as environment variables describe them.
+//! Connects this process to the other processes of a run, which environment variables describe.
 
 use std::io::Read;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -20,7 +20,7 @@ pub enum JoinError {
     Variable {
         /// The name of the variable.
         variable: &'static str,
-        /// The problem with its value.
+        /// The problem with the variable's value.
         problem: String,
     },
     /// The other ranks could not be reached.
@@ -44,10 +44,10 @@ pub enum JoinError {
 /// number of ranks.
 const SIZES: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
-/// Joins the other ranks of the run, if there are any. They are the processes of mpirun, or those
-/// that the variables `PLANIMETER_RANK` (the number of this rank), `PLANIMETER_RANKS` (the number
-/// of ranks) and `PLANIMETER_MEET` (the address and port of the first rank) describe. Returns
-/// `None` for a run of one process.
+/// Joins the other ranks of the run, if there are any. They are the processes that mpirun started,
+/// or those that the variables `PLANIMETER_RANK` (the number of this rank), `PLANIMETER_RANKS` (the
+/// number of ranks) and `PLANIMETER_MEET` (the address and port of the first rank) describe.
+/// Returns `None` for a run of one process.
 ///
 /// # Errors
 ///
@@ -76,10 +76,10 @@ fn join_as(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Group>, J
 
 const SECRET: &str = "PLANIMETER_SECRET";
 const SECRET_FILE: &str = "PLANIMETER_SECRET_FILE";
-/// The number of octets of a secret file that are read; the rest is ignored.
+/// The number of octets of a secret file that are read. Further octets are ignored.
 const LONGEST_SECRET: usize = 4096;
 
-/// Returns the secret that the environment names. Without a secret, the first rank must be on a
+/// Returns the secret that the environment defines. Without a secret, the first rank must have a
 /// loopback address.
 fn secret(
     address: SocketAddr,

@@ -54,7 +54,7 @@ impl Group {
         self.rank() == Rank::FIRST
     }
 
-    /// Returns all ranks but the first.
+    /// Returns all ranks except the first.
     pub fn others(&self) -> impl Iterator<Item = Rank> + use<> {
         (1..self.size()).map(Rank)
     }
@@ -64,8 +64,8 @@ impl Group {
         &self.lost
     }
 
-    /// Returns whether the link reports ranks that have ended. Otherwise a lost rank is noticed
-    /// only by its silence.
+    /// Returns whether the link reports ranks that have ended. If it does not, a lost rank is
+    /// noticed only because it is silent.
     pub fn notices_loss(&self) -> bool {
         self.link.notices_loss()
     }
@@ -80,14 +80,14 @@ impl Group {
         if self.lost.contains_key(&to) {
             return;
         }
-        // Serialisation fails only for maps with keys other than strings, which no message
-        // contains.
+        // Serialisation fails only for maps whose keys are not strings, and no message contains
+        // such a map.
         if let Ok(bytes) = serde_json::to_vec(message) {
             self.link.send(to, &bytes);
         }
     }
 
-    /// Sends a message to all ranks but the first; only the first rank may call this.
+    /// Sends a message to all ranks except the first. Only the first rank may call this.
     pub fn send_all<T: Serialize>(&mut self, message: &T) {
         for rank in self.others() {
             self.send(rank, message);
@@ -110,8 +110,8 @@ impl Group {
 
     /// Waits until every other rank has sent an expected message, for at most `patience`. Ranks
     /// that have not sent one by then are marked as lost. Each message is passed to `take`, which
-    /// returns whether it was the expected one. The wait ends early once `is_over` returns true.
-    /// Only the first rank may call this.
+    /// returns whether it was the expected message. The wait ends early once `is_over` returns
+    /// true. Only the first rank may call this.
     ///
     /// # Errors
     /// Returns the first error of `take`, which ends the wait.
@@ -153,7 +153,7 @@ impl Group {
     }
 
     /// Leaves the group. `status` is the exit status with which the process is about to end. If
-    /// ranks were lost, the link ends without an orderly shutdown; see [`Link::abandon`].
+    /// ranks were lost, the link ends without an orderly shutdown (see [`Link::abandon`]).
     pub fn leave(mut self, status: u8) {
         if !self.lost.is_empty() {
             self.link.abandon(status);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::Event;
 
-/// The receiving end of the queue.
+/// The receiving end of a queue of events.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     events: Receiver<Event>,
@@ -17,7 +17,7 @@ impl Inbox {
         (sender, Self { events })
     }
 
-    /// Waits for an event for at most `patience`. If all senders are gone, it still waits, so that
+    /// Waits for an event for at most `patience`. It waits even if all senders are gone, so that
     /// callers do not spin.
     pub(crate) fn receive(&self, patience: Duration) -> Option<Event> {
         match self.events.recv_timeout(patience) {

@@ -1,11 +1,11 @@
 //! Runs one measurement in several processes, on one machine or more.
 //!
 //! A [`Link`] carries messages between the first rank and each other rank, and reports lost ranks.
-//! There are links over TCP, over MPI (feature `mpi`) and within a process; other code does not
-//! depend on the kind. A [`Group`] exchanges typed messages over a link. Every wait is bounded, so
-//! a rank that dies or a machine that pauses delays the others by a bounded time. [`share`]
-//! distributes independent items of work. [`join`] determines from the environment whether this
-//! process is one of several.
+//! There are links over TCP, over MPI (feature `mpi`) and within a process, and other code does not
+//! depend on the kind of link. A [`Group`] exchanges typed messages over a link. Every wait is
+//! bounded, so a rank that dies or a machine that pauses delays the others by a bounded time.
+//! [`share`] distributes independent items of work. [`join`] determines from the environment
+//! whether this process is one of several.
 //!
 //! Over TCP, ranks prove to each other that they know a common [`Secret`], which is mandatory for
 //! addresses other than loopback. Messages are not encrypted.
@@ -60,7 +60,7 @@ pub enum Event {
         /// The content of the message.
         bytes: Vec<u8>,
     },
-    /// A rank is lost and will send nothing more.
+    /// A rank is lost, and will not send anything more.
     Lost {
         /// The lost rank.
         rank: Rank,
@@ -84,13 +84,13 @@ pub trait Link: fmt::Debug {
     /// Waits for the next event, for at most `patience`.
     fn receive(&mut self, patience: Duration) -> Option<Event>;
 
-    /// Returns whether the link reports ranks that have ended. Otherwise a lost rank is noticed
-    /// only by its silence.
+    /// Returns whether the link reports ranks that have ended. If it does not, a lost rank is
+    /// noticed only because it is silent.
     fn notices_loss(&self) -> bool {
         true
     }
 
-    /// Ends the link immediately; an orderly shutdown would wait for ranks that are lost. `status`
+    /// Ends the link immediately, because an orderly shutdown would wait for lost ranks. `status`
     /// is the exit status with which the process is about to end. An implementation may end the
     /// process itself, or return.
     fn abandon(&mut self, status: u8) {

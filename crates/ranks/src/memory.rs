@@ -1,4 +1,4 @@
-//! A link between ranks that are threads of one process; tests use it.
+//! A link between ranks that are threads of one process, for tests.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;

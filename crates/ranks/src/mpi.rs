@@ -17,7 +17,7 @@ use crate::{Event, Group, Link, Rank};
 
 /// The size of a part in octets: a flag that marks the last part of a message, and content.
 const PART: usize = 2048;
-/// The interval of polling, long enough not to disturb a measurement.
+/// The interval at which arrivals are polled. It is long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(1);
 /// The time after each message during which the link polls without pauses, so that a rapid
 /// exchange, such as the comparison of clocks, is not delayed.

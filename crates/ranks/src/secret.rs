@@ -26,8 +26,8 @@ const WELCOME: u8 = 1;
 
 type Nonce = [u8; LENGTH];
 
-/// A secret that only the ranks of a run know. The empty secret protects only against mistakes,
-/// such as two runs on one port.
+/// A secret that only the ranks of a run know. An empty secret protects only against mistakes, such
+/// as two runs on one port.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
@@ -50,21 +50,21 @@ impl Secret {
 }
 
 impl std::fmt::Debug for Secret {
-    /// Omits the secret.
+    /// Formats a secret without revealing it.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
     }
 }
 
-/// The side that made a proof. The proofs of the two sides differ, so that a peer cannot return a
-/// proof to the side that made it.
+/// The side that computed a proof. The proofs of the two sides differ, so that a peer cannot return
+/// a proof to the side that computed it.
 #[derive(Clone, Copy)]
 enum Side {
     First,
     Other,
 }
 
-/// The content of a proof.
+/// The data that a proof covers: both nonces and the content of the hello.
 struct Claim {
     rank: u32,
     size: u32,
@@ -87,7 +87,7 @@ impl Claim {
 ///
 /// # Errors
 ///
-/// Returns an error if the peer is no rank of this run, does not know the secret, or has not
+/// Returns an error if the peer is not a rank of this run, does not know the secret, or has not
 /// finished by `deadline`.
 pub(crate) fn welcome(
     stream: &mut TcpStream,
@@ -121,7 +121,7 @@ pub(crate) fn welcome(
 ///
 /// # Errors
 ///
-/// Returns an error if the listener is no rank, does not know the secret, or has not finished by
+/// Returns an error if the listener is not a rank, does not know the secret, or has not finished by
 /// `deadline`.
 pub(crate) fn introduce(
     stream: &mut TcpStream,
@@ -156,8 +156,8 @@ fn nonce() -> io::Result<Nonce> {
     filled.map(|()| nonce).map_err(|_| io::Error::other("the system has no random numbers"))
 }
 
-/// A connection whose reads and writes must all finish by one deadline, however slowly octets
-/// arrive.
+/// A connection whose reads and writes must all finish by one deadline, even if octets arrive
+/// slowly.
 pub(crate) struct Timed<'a> {
     pub(crate) stream: &'a mut TcpStream,
     pub(crate) deadline: Instant,

@@ -4,8 +4,8 @@
 //! Every rank knows all items. It works on those assigned to it in a thread, while the calling
 //! thread communicates. The first rank assigns the items and collects the results. Each other rank
 //! sends a message at least once per interval while it works. A rank that has ended or is silent
-//! for too long counts as lost, and its items without a result stay without one. Every wait
-//! therefore ends, however long an item takes.
+//! for too long counts as lost, and its unfinished items remain without a result. Every wait
+//! therefore ends, even if an item takes very long.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use crate::{Group, Rank, Received};
 /// The work to distribute.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
-    /// A description of each item of the work. All ranks must have the same list; otherwise the
+    /// A description of each item of the work. All ranks must have equal lists. If they do not, the
     /// first rank refuses the work.
     pub items: Vec<String>,
     /// Other data that must be equal at every rank, such as the digest of an input file.
@@ -35,8 +35,9 @@ pub struct Work {
 /// The results of distributed work.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shared<T> {
-    /// The results, indexed by item. An item has none if its rank was lost or interrupted before
-    /// the item was done. On ranks other than the first, only the rank's own items have results.
+    /// The results, indexed by item. An item has no result if its rank was lost or interrupted
+    /// before it finished the item. On ranks other than the first, only the rank's own items have
+    /// results.
     pub results: Vec<Option<T>>,
     /// The rank to which each item was assigned.
     pub owners: Vec<Rank>,
@@ -67,7 +68,7 @@ pub enum ShareError {
     /// The first rank refused the work for the given reason.
     #[error("rank 0 refused the work: {0}")]
     Refused(String),
-    /// The first rank is gone.
+    /// The first rank has ended or does not respond.
     #[error("rank 0 no longer leads the work: {0}")]
     Alone(String),
 }
@@ -87,7 +88,7 @@ enum ShareMessage<T> {
     Working,
     /// The notice that no further result will come, sent to the first rank.
     Ended,
-    /// The order to start no further item, sent by the first rank.
+    /// The order to start no further item of work, sent by the first rank.
     Stop,
 }
 
@@ -116,11 +117,11 @@ impl CoreSet {
 struct Patience {
     /// The time within which all ranks must have sent their work.
     begin: Duration,
-    /// The longest time for which a rank that works may send nothing.
+    /// The longest time for which a working rank may send nothing.
     silence: Duration,
     /// The time that ranks have to finish their items after an interrupt.
     rest: Duration,
-    /// The longest interval between two messages of a rank that works.
+    /// The longest interval between two messages of a working rank.
     beat: Duration,
 }
 
@@ -130,10 +131,10 @@ const TIMEOUT: Patience = Patience {
     rest: Duration::from_secs(10),
     beat: Duration::from_secs(2),
 };
-/// The value of `rest` for links that do not report lost ranks. It is short, because mpirun
-/// interrupts all ranks when one has died, and kills them a second later.
+/// The value of [`Patience::rest`] for links that do not report lost ranks. It is short, because
+/// mpirun interrupts all ranks when one has died, and kills them a second later.
 const SHORT_REST: Duration = Duration::from_millis(600);
-/// The interval of polling for messages, long enough not to disturb a measurement.
+/// The interval at which messages are polled. It is long enough not to disturb a measurement.
 const POLL: Duration = Duration::from_millis(20);
 /// The stack size of the thread that works on items, in bytes: twice that of most main threads.
 const STACK: usize = 16 << 20;
@@ -141,7 +142,7 @@ const STACK: usize = 16 << 20;
 /// Works on all items, together with the other ranks of a group if there is one. Items are assigned
 /// to the working ranks in turn, because neighbouring items tend to cost the same. If items need
 /// cores of their own, a rank that shares a core with a lower rank gets no items. No rank starts an
-/// item after `interrupt` is set; an interrupt at the first rank reaches all ranks.
+/// item after `interrupt` is set. An interrupt at the first rank is forwarded to all ranks.
 ///
 /// # Errors
 /// Returns a [`ShareError`] if ranks disagree about the work, or the first rank is gone.
@@ -210,7 +211,7 @@ fn run_items<T>(
     }
 }
 
-/// Waits for all ranks and assigns the items; only the first rank calls this.
+/// Waits for all ranks and assigns the items. Only the first rank calls this.
 fn assign_items<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     work: Work,
@@ -289,7 +290,7 @@ fn await_assignment<T: Serialize + DeserializeOwned>(
     let place = work.cores.map(CoreSet::of);
     let Work { items: names, basis, about, .. } = work;
     group.send(Rank::FIRST, &ShareMessage::<T>::Here { items: names, basis, place, about });
-    // The first rank may wait for other ranks first.
+    // The first rank may have to wait for other ranks first.
     let deadline = Instant::now() + 2 * patience.begin;
     loop {
         match group.receive::<ShareMessage<T>>(POLL) {
@@ -328,8 +329,8 @@ fn own_results<T>(results: &Receiver<(usize, T)>) -> (Vec<(usize, T)>, bool) {
     (found, is_at_work)
 }
 
-/// Collects results until every rank has sent all of its own, has ended, or is lost. Only the first
-/// rank calls this.
+/// Collects results until every rank has sent all of its results, has ended, or is lost. Only the
+/// first rank calls this.
 fn collect<T: Serialize + DeserializeOwned>(
     group: &mut Group,
     own: &Receiver<(usize, T)>,
@@ -385,7 +386,7 @@ fn collect<T: Serialize + DeserializeOwned>(
             }
         }
     }
-    // A rank that left after its last message has ended, and does not count as lost.
+    // A rank that left after its last message has ended and is not lost.
     let lost = group.lost().iter().filter(|(rank, _)| !ended.contains(rank));
     shared.lost = lost.map(|(rank, cause)| (*rank, cause.clone())).collect();
 }
@@ -431,9 +432,9 @@ fn report_results<T: Serialize + DeserializeOwned>(
         }
         if let Some(cause) = group.lost().get(&Rank::FIRST) {
             interrupt.store(true, Ordering::Relaxed);
-            // The first rank leaves after the last result that it awaits. That may have been one of
-            // this rank's, so the loss of the first rank is no error if this rank has delivered
-            // everything.
+            // The first rank leaves after the last result that it waits for, which may be one of
+            // this rank's. If this rank has delivered all results, the loss of the first rank is
+            // therefore no error.
             return match has_all_results(shared, group.rank()) {
                 true => Ok(()),
                 false => Err(ShareError::Alone(cause.clone())),

@@ -17,11 +17,11 @@ use crate::{Event, Group, Link, Rank};
 const LONGEST: usize = 1 << 30;
 const POLL: Duration = Duration::from_millis(20);
 /// The time that a message may take to be sent or received, in addition to the time that its
-/// content takes at the rate [`SLOWEST`]. A peer that takes longer counts as gone.
+/// content takes at the rate [`SLOWEST`]. A peer that takes longer counts as lost.
 const WRITE_PATIENCE: Duration = Duration::from_secs(10);
 /// The time that a handshake may take, from the connection to its last octet.
 const HANDSHAKE: Duration = Duration::from_secs(2);
-/// The largest number of concurrent handshakes. Further connections are closed; the peer tries
+/// The largest number of concurrent handshakes. Further connections are closed, and their peers try
 /// again.
 const HANDSHAKES: usize = 64;
 /// The least rate, in octets per second, at which the content of a message must arrive.
@@ -70,7 +70,8 @@ pub enum MeetError {
 }
 
 /// Connects the ranks of a run: the first rank listens at the address, and the others connect to
-/// it. Every rank waits for `patience`; a connection attempt that has begun by then is finished.
+/// it. Every rank waits for `patience`. A connection attempt that has begun by then is still
+/// finished.
 ///
 /// # Errors
 /// Returns a [`MeetError`] if not all ranks were connected in time.
@@ -107,8 +108,8 @@ pub fn meet(
     Ok(Group::new(Box::new(TcpLink { rank: Rank(rank), size, streams, inbox, sender })))
 }
 
-/// Accepts the connections of the other ranks at the first rank. They are returned indexed by rank;
-/// the entry of the first rank is empty.
+/// Accepts the connections of the other ranks at the first rank. Returns the connections indexed by
+/// rank. The entry of the first rank is empty.
 fn gather(
     size: u32,
     address: SocketAddr,
@@ -121,7 +122,7 @@ fn gather(
     listener.set_nonblocking(true).map_err(failed)?;
     let mut streams: Vec<Option<TcpStream>> = (0..size).map(|_| None).collect();
     let (arrived, arrivals) = channel();
-    // Each handshake in progress holds a clone of this value, so the reference count is their
+    // Each handshake in progress holds a clone of this value, so that the reference count is their
     // number.
     let under_way = Arc::new(());
     loop {
@@ -208,7 +209,8 @@ fn read_messages(mut stream: TcpStream, from: Rank, events: &Sender<Event>) {
     }
 }
 
-/// Reads a message. Waiting for its first octet is unbounded; the rest has a deadline.
+/// Reads a message. The wait for its first octet is not limited, but the rest of the message has a
+/// deadline.
 fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     stream.set_read_timeout(None)?;
@@ -222,7 +224,7 @@ fn message(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     }
     let patience = WRITE_PATIENCE + Duration::from_secs(length as u64 / SLOWEST);
     let timed = Timed { stream, deadline: begun + patience };
-    // The buffer grows with the octets that arrive, not with the announced length.
+    // The buffer grows with the octets that arrive, independently of the announced length.
     let mut bytes = Vec::new();
     timed.take(length as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(bytes) }
@@ -241,7 +243,7 @@ fn report_loss(rank: Rank, error: &io::Error, events: &Sender<Event>) {
 struct TcpLink {
     rank: Rank,
     size: u32,
-    /// The connections, indexed by rank. Ranks other than the first have one connection, to the
+    /// The connections, indexed by rank. A rank other than the first has only the connection to the
     /// first.
     streams: Vec<Option<TcpStream>>,
     inbox: Inbox,
@@ -277,7 +279,8 @@ impl Link for TcpLink {
 
 impl Drop for TcpLink {
     fn drop(&mut self) {
-        // The reader threads hold clones of the connections, so dropping these does not close them.
+        // The reader threads hold clones of the connections, so that dropping these values does not
+        // close the connections.
         for stream in self.streams.iter().flatten() {
             let _ = stream.shutdown(Shutdown::Both);
         }

@@ -1,5 +1,5 @@
-//! Failures of a run. They stand above everything else on its page and on the terminal, and good
-//! news below them are shown in a neutral tone.
+//! Failures of a run. Reports show them above all other content, on the page as well as on the
+//! terminal, and show good news below them in a neutral tone.
 
 use provenance::Provenance;
 
@@ -7,14 +7,15 @@ use crate::format::{plural, printable};
 use crate::terminal::grid::Paint;
 use crate::terminal::layout::Layout;
 
-/// The kind of a failure, the most serious first.
+/// The kind of a failure. The variants are in the order of their seriousness, the most serious
+/// first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     /// A threshold of the user does not hold.
     Threshold,
     /// The run did not measure everything that was requested.
     Partial,
-    /// A process of a run that several processes share did not do its part.
+    /// One of several processes that share a run did not complete its part.
     Missing,
     /// A measured output is wrong, or no message was answered.
     Wrong,
@@ -51,9 +52,9 @@ impl Alarm {
 /// counted.
 const MAX_NAMED: usize = 6;
 
-/// Returns the failures for the thresholds that do not hold. `sentences` has a sentence for each.
-/// Each of the first [`MAX_NAMED`] becomes a failure. If there are more, one last failure counts
-/// them.
+/// Returns the failures for the thresholds that do not hold. `sentences` contains a sentence for
+/// each. The first [`MAX_NAMED`] sentences become failures of their own, and one further failure
+/// counts the rest.
 pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     let fail = |text: String| Alarm::new(Kind::Threshold, "FAIL", text);
     let mut alarms: Vec<Alarm> =
@@ -65,7 +66,8 @@ pub(crate) fn broken(sentences: &[String]) -> Vec<Alarm> {
     alarms
 }
 
-/// Returns the failure that processes of a shared run did not do their part, or `None` if all did.
+/// Returns the failure that processes of a shared run did not complete their part, or `None` if all
+/// did.
 pub(crate) fn missing(provenance: &Provenance) -> Option<Alarm> {
     let text = format!("This run is partial: {}", printable(&provenance.missing()?));
     Some(Alarm::new(Kind::Missing, "PARTIAL", text))

@@ -1,7 +1,7 @@
 //! Reports of bounds on delay and backlog in a network: the table, `result.json`, and plots of
 //! curves.
 //!
-//! The input is the result of [`calculus::network::Analyser`]; nothing here computes a bound. Every
+//! The input is the result of [`calculus::network::Analyser`]. Nothing here computes a bound. Every
 //! form states the analysis and the convention of a bound, and how close a simulated run came to
 //! it.
 
@@ -32,14 +32,15 @@ pub use required::{Required, Threshold};
 pub use sweep::{SWEEP_SCHEMA, Sweep, SweepPoint};
 pub use table::{orders, table};
 
-/// The largest number of derivations that the HTML page shows. If no other output shows
-/// derivations, analyses need to keep their steps only for this many flows, counted from the first.
+/// The largest number of derivations that the HTML page shows. If no other output needs
+/// derivations, analyses have to keep the steps of a bound only for this number of flows, counted
+/// from the first.
 pub const EXPLAINED: usize = table::MAX_ROWS;
 
 /// The largest number of flows that a sentence names.
 const MAX_NAMED: usize = 5;
 
-/// The bounds of a network, with everything that their report shows.
+/// The bounds of a network, and the settings and results that the report shows with them.
 #[derive(Debug)]
 pub struct Bounds<'a> {
     /// The network to which the bounds apply.
@@ -71,16 +72,16 @@ pub struct Bounds<'a> {
 /// A run of `planimeter bound`, which computes bounds of a network: the bounds and their origin.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
-    /// The bounds that the run computed, with everything that their report shows.
+    /// The computed bounds, with the settings and results that the report shows.
     pub bounds: &'a Bounds<'a>,
     /// The command, the time and the host of the run.
     pub provenance: &'a Provenance,
 }
 
 impl Bounds<'_> {
-    /// Returns the bounds whose derivations the report shows. A bound is left out if an earlier
-    /// bound of the same flow has the same derivation. For example, `best` repeats the derivation
-    /// of the analysis that it selected.
+    /// Returns the bounds for which the report shows a derivation. A bound is left out if an
+    /// earlier bound of the same flow has the same derivation. For example, `best` repeats the
+    /// derivation of the analysis that it selected.
     fn derived(&self) -> impl Iterator<Item = &Assessed> {
         self.flows.iter().flat_map(|row| {
             row.iter().enumerate().filter_map(|(place, assessed)| {
@@ -154,8 +155,7 @@ impl Bounds<'_> {
         self.network.outlined().map(name).collect()
     }
 
-    /// Returns whether some bounds were computed with simpler curves in place of those of the
-    /// network.
+    /// Returns whether some bounds were computed with simpler curves than those of the network.
     fn outlined(&self) -> bool {
         let mut bounds = self.flows.iter().flatten().map(|assessed| &assessed.bound);
         bounds.any(|bound| bound.delay_by.outlined || bound.backlog_by.outlined)

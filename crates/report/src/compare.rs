@@ -6,8 +6,8 @@
 //! difference of figures with intervals of their own has the interval of Zou and Donner
 //! (Construction of confidence limits about effect measures: a general approach, Statistics in
 //! Medicine 27, 2008, equation 7) at their confidence level. A difference of computed figures is
-//! exact. A difference is reported only if its interval excludes zero; without an interval on both
-//! sides, none is reported.
+//! exact. A difference is reported only if both figures have intervals and the interval of the
+//! difference excludes zero.
 
 mod finding;
 mod gate;
@@ -39,7 +39,7 @@ pub struct Candidate<'a> {
 /// Several results, of which all others are compared with the first.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
-    /// The result with which the others are compared.
+    /// The result with which all others are compared.
     pub base: &'a Recorded,
     /// The comparison of each of the other results with the base.
     pub others: Vec<Against<'a>>,
@@ -64,7 +64,7 @@ pub struct Against<'a> {
 pub struct Row<'a> {
     /// The figure in the base.
     pub base: &'a Quantity,
-    /// The figure in the other result.
+    /// The figure in the result that is compared with the base.
     pub other: &'a Quantity,
     /// The difference: the figure of the other result less that of the base.
     pub change: Change,
@@ -101,7 +101,7 @@ pub enum CompareError {
         base_kind: Kind,
         /// The name of the result that cannot be compared with it.
         other: String,
-        /// The kind of result that the other one is.
+        /// The kind of the result `other`.
         other_kind: Kind,
     },
     /// The results were measured with different configurations or on different machines.

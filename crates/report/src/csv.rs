@@ -1,7 +1,7 @@
 //! Writes the CSV files of a controller benchmark (RFC 4180, with a header row).
 //!
 //! Every row names its point of the sweep completely, so that a file can be read without the
-//! others. Units are part of the column names; shares and indexes have no unit. A cell without a
+//! others. Units are part of the column names. Shares and indexes have no unit. A cell without a
 //! measurement is empty.
 
 use std::fmt::{self, Display};
@@ -62,7 +62,7 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
         let length =
             series.sent_per_s.len().max(series.received_per_s.len()).max(series.rules_per_s.len());
         for second in 0..length {
-            // A second that lies only partly in the measure window is not part of it.
+            // A second counts as measured only if it lies completely within the measure window.
             let measured = second as f64 >= series.measure_from_s
                 && (second + 1) as f64 <= series.measure_to_s;
             writeln!(
@@ -80,7 +80,7 @@ pub(crate) fn per_second(writer: &mut dyn Write, result: &RunResult) -> io::Resu
     })
 }
 
-/// Returns the count in this second. A list that is shorter than others continues with zeros.
+/// Returns the count in a second, or zero beyond the end of a list.
 fn in_second(values: &[u64], second: usize) -> u64 {
     values.get(second).copied().unwrap_or(0)
 }

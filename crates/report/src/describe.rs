@@ -10,7 +10,7 @@ pub(crate) use crate::notes::notes;
 use probe::metrics::Metric;
 use statistics::Unit;
 
-/// Returns the name of a protocol as people write it.
+/// Returns the usual spelling of a protocol's name, such as `OpenFlow 1.3`.
 pub(crate) fn protocol(name: &str) -> String {
     match name {
         "openflow10" => "OpenFlow 1.0".to_owned(),
@@ -39,7 +39,8 @@ pub(crate) fn switches(point: &Point) -> String {
     format!("{}, {}", plural(u64::from(point.switches), "switch", "switches"), load(point))
 }
 
-/// Describes a point of a sweep, without the protocol if all points in `among` have the same.
+/// Describes a point of a sweep. The protocol is omitted if all points in `among` have the same
+/// one.
 pub(crate) fn place(point: &Point, among: &[Point]) -> String {
     match among.iter().all(|other| other.protocol == point.protocol) {
         true => switches(point),
@@ -159,7 +160,7 @@ pub(crate) fn effort(result: &RunResult) -> String {
     }
 }
 
-/// Returns a load mode, such as the open loop, in words.
+/// Returns the name of a load mode in words, such as `open loop`.
 pub(crate) fn mode(name: &str) -> String {
     match name {
         "open" => "open loop".to_owned(),
@@ -267,7 +268,7 @@ pub(crate) fn search(search: &SearchOutcome) -> [SearchRow; 4] {
     ]
 }
 
-/// Returns the different values, in the order of their first appearance.
+/// Returns the distinct values, in the order of their first appearance.
 pub(crate) fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut kept = Vec::new();
     for value in values {

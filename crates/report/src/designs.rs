@@ -1,7 +1,7 @@
 //! Reports of comparisons of table designs: terminal tables, `report.html`, `result.json`,
 //! `cases.csv`.
 //!
-//! The input is [`tables::measure::Findings`]; nothing here measures. This module has what all
+//! The input is [`tables::measure::Findings`]. Nothing here measures. This module has what all
 //! forms share: the names of designs, estimates with their confidence intervals, and the answer to
 //! the question of the run.
 
@@ -119,7 +119,7 @@ pub(crate) fn clock(case: &Case) -> &'static str {
     if case.waits() { "wall" } else { "cpu" }
 }
 
-/// Returns whether some of these rates are by the wall clock and others by processor time.
+/// Returns whether some of these rates are measured by the wall clock and others by processor time.
 pub(crate) fn mixes_clocks(measured: &[&Measured]) -> bool {
     let waits = |one: &&Measured| one.case.waits();
     measured.iter().any(waits) && !measured.iter().all(waits)
@@ -142,12 +142,12 @@ pub(crate) fn percentile(nanoseconds: Option<u32>) -> String {
     seconds.map_or_else(|| "–".to_owned(), |time| figure(time, Unit::Seconds))
 }
 
-/// Formats a percentile with its interval over repetitions; a dash if there is none.
+/// Formats a percentile with its interval over repetitions, or a dash if there is none.
 pub(crate) fn stated(percentile: Option<&Estimate>) -> String {
     percentile.map_or_else(|| "–".to_owned(), |found| estimate(found, Unit::Seconds))
 }
 
-/// Formats the number of updates that were lost; a dash if the table entries cannot show it.
+/// Formats the number of lost updates, or a dash if the table entries cannot show losses.
 pub(crate) fn lost(one: &Measured) -> String {
     one.lost.map_or_else(|| "–".to_owned(), |lost| figure(lost as f64, Unit::Count))
 }

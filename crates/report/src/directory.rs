@@ -79,7 +79,7 @@ pub enum CreateError {
     /// A file with the name of the directory exists already.
     #[error("run directory {} is a file; name a directory", path.display())]
     NotADirectory {
-        /// The path of that file.
+        /// The path of the file whose name is that of the directory.
         path: PathBuf,
     },
     /// The directory cannot be created or read.
@@ -92,11 +92,12 @@ pub enum CreateError {
     },
 }
 
-/// Some files of a run directory could not be written; the others were.
+/// The error that some files of a run directory could not be written. The other files were
+/// written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}", list(.failures))]
 pub struct WriteError {
-    /// The files that could not be written; never empty.
+    /// The files that could not be written. There is at least one.
     pub failures: Vec<FileFailure>,
     /// The paths of the files that were written in spite of the failures.
     pub written: Vec<PathBuf>,
@@ -162,7 +163,7 @@ impl RunDirectory {
         })
     }
 
-    /// Returns the directory with the additional output that its reports are to have.
+    /// Returns the run directory with these options for additional files.
     #[must_use]
     pub fn for_papers(self, papers: Papers) -> Self {
         let mut own = self;
@@ -198,7 +199,8 @@ impl RunDirectory {
     /// remain.
     pub fn write(&self, result: &RunResult) -> Result<Vec<PathBuf>, WriteError> {
         let mut writing = Writing::default();
-        // Files that cannot be recomputed come first: on a full disk they have the best chance.
+        // Files that cannot be recomputed are written first, so that they fit if the disk is nearly
+        // full.
         self.result_json(&mut writing, result);
         self.histograms(&mut writing, result);
         let files: [(&str, CsvWriter); 4] = [
@@ -529,7 +531,8 @@ struct Writing {
 enum Durability {
     /// The file is synced and survives a loss of power.
     Synced,
-    /// The file is not synced: there may be thousands of files, and each sync takes milliseconds.
+    /// The file is not synced, because there may be thousands of files and each sync takes
+    /// milliseconds.
     Cached,
 }
 
@@ -573,7 +576,7 @@ fn write_file(
         if durability == Durability::Synced { file.sync_all() } else { Ok(()) }
     });
     filled.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        // The first error is the one to report; a leftover temporary file does no harm.
+        // The first error is reported. A leftover temporary file does no harm.
         let _ = fs::remove_file(&temporary);
     })
 }
@@ -603,7 +606,8 @@ fn claim_new(base: &Path, verb: &str, now: SystemTime) -> Result<PathBuf, Create
     let mut path = base.join(format!("{stamp}-{verb}"));
     let mut number = 1_u32;
     loop {
-        // Unlike a check before the creation, this is free of races with other runs.
+        // Creating the directory is free of races with other runs, unlike a check whether it
+        // exists.
         match fs::create_dir(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
@@ -630,7 +634,7 @@ fn directory_name(number: usize, point: &Point) -> String {
 }
 
 fn list(failures: &[FileFailure]) -> String {
-    // A full disk fails every file; the first few failures say enough.
+    // If the disk is full, every file fails, and the first few failures suffice.
     let mut text: Vec<_> =
         failures.iter().take(3).map(|f| format!("{}: {}", f.path.display(), f.cause)).collect();
     if failures.len() > text.len() {

@@ -1,7 +1,7 @@
-//! Estimates of the metrics of a point of a sweep over its trials.
+//! Estimates of the metrics of a point of a sweep, from its trials.
 //!
-//! The summary of the point has most of them already. Those that it lacks are computed here in the
-//! same way: mean over trials with a 95 % confidence interval.
+//! The point's summary contains most of them already. The others are computed here in the same way:
+//! the mean over trials with a 95 % confidence interval.
 
 use probe::outcome::{Completion, Counts, Latency, Point, Trial};
 use statistics::{Estimate, Unit, can_state};
@@ -9,11 +9,12 @@ use statistics::{Estimate, Unit, can_state};
 /// A kind of latency or delay that is measured in each trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The round-trip time from the time at which the packet-in was to be sent.
+    /// The round-trip time since the packet-in was due.
     FromDue,
-    /// The round-trip time from the time at which the packet-in was actually sent.
+    /// The round-trip time since the packet-in was sent.
     FromSent,
-    /// The round-trip time from sending, for all answers that arrived in the measure window.
+    /// The round-trip time since the packet-in was sent, over all answers that arrived in the
+    /// measure window.
     InWindow,
     /// The delay of the sending: from the time at which the packet-in was due until it was sent.
     Lag,
@@ -23,8 +24,8 @@ pub(crate) enum Kind {
 
 /// The share of packet-ins without a sample above which a mean does not represent all of them.
 const NOTABLE: f64 = 0.01;
-/// The sign beside a statistic that covers too few packet-ins. The packet-ins without a sample
-/// could make the true value of the statistic arbitrarily large.
+/// The sign beside a statistic that covers too few packet-ins: those without a sample could make
+/// its true value arbitrarily large.
 pub(crate) const UNBOUNDED: &str = "†";
 /// The explanation of the sign [`UNBOUNDED`], which stands below tables.
 pub(crate) const UNBOUNDED_MEANS: &str = "† of those answered only: more have no answer, or never left, than lie beyond \
@@ -63,7 +64,8 @@ impl Statistic {
 
     /// Returns the value of the statistic for a latency, in seconds.
     pub(crate) fn of(self, latency: &Latency) -> f64 {
-        // Histograms hold no time below one nanosecond, so one nanosecond stands for zero, too.
+        // Histograms contain no time below one nanosecond, so that one nanosecond also stands for
+        // zero.
         let nanoseconds = (self.read)(latency);
         if nanoseconds <= 1.0 { 0.0 } else { nanoseconds / 1e9 }
     }
@@ -81,7 +83,7 @@ impl Kind {
         }
     }
 
-    /// Returns whether each sample belongs to a packet rather than to a moment in time.
+    /// Returns whether each sample belongs to a packet-in, and not to a moment in time.
     pub(crate) fn is_of_packets(self) -> bool {
         self != Self::Unread
     }
@@ -92,9 +94,8 @@ impl Kind {
     }
 
     /// Returns the number of packet-ins in all trials of a point that should have a sample of this
-    /// latency but have none. Latencies that count from the due time should have a sample for each
-    /// packet-in that was due, and latencies that count from the sending for each packet-in that
-    /// was sent.
+    /// latency but have none. A latency from the due time should have a sample for each packet-in
+    /// that was due, and a latency from sending should have one for each packet-in that was sent.
     pub(crate) fn missing(self, point: &Point) -> u64 {
         let missing = |trial: &Trial| {
             let counts = &trial.counts;
@@ -108,8 +109,8 @@ impl Kind {
         usable(point).map(missing).sum()
     }
 
-    /// Returns whether so many packet-ins of the point lack a sample that the true value of the
-    /// statistic is unbounded. This is the case if their share exceeds the share of packet-ins
+    /// Returns whether the true value of the statistic is unbounded, because too many packet-ins of
+    /// the point lack a sample. This is the case if their share exceeds the share of packet-ins
     /// beyond the quantile or, for a mean, [`NOTABLE`].
     pub(crate) fn is_unbounded(self, point: &Point, statistic: Statistic) -> bool {
         let (missing, samples) = (self.missing(point) as f64, self.samples(point) as f64);
@@ -140,9 +141,9 @@ pub(crate) fn kinds(point: &Point) -> Vec<(Kind, &'static str)> {
     kinds.into_iter().filter(|(kind, _)| applies(*kind) && kind.samples(point) > 0).collect()
 }
 
-/// Returns whether many of the answers that arrived in the measure window belong to packet-ins that
-/// were due before it. If so, the round-trip times of all answers in the window are reported
-/// separately from those of the packet-ins that were due in the window.
+/// Returns whether more than a few of the answers that arrived in the measure window belong to
+/// packet-ins that were due before it. If so, the round-trip times of all answers in the window are
+/// reported separately from those of the packet-ins that were due in the window.
 fn has_earlier(point: &Point) -> bool {
     let sum = |of: fn(&Trial) -> u64| usable(point).map(of).sum::<u64>() as f64;
     let earlier = sum(|trial| trial.in_window.answers_to_earlier);
@@ -214,7 +215,7 @@ pub(crate) fn counts(point: &Point) -> Vec<(&'static str, u64)> {
 }
 
 /// Returns the sign [`UNBOUNDED`] if the named statistic of the round-trip time covers too few
-/// packet-ins; otherwise an empty text.
+/// packet-ins, and an empty text otherwise.
 pub(crate) fn mark(point: &Point, name: &str) -> &'static str {
     let statistic = STATISTICS.into_iter().find(|statistic| statistic.name == name);
     match statistic.is_some_and(|statistic| Kind::FromDue.is_unbounded(point, statistic)) {
@@ -228,7 +229,7 @@ pub(crate) fn metric<'a>(point: &'a Point, name: &str) -> Option<&'a Estimate> {
     point.summary.get(name)
 }
 
-/// Returns the trials of a point that measured something.
+/// Returns the trials of a point that have measurements.
 pub(crate) fn usable(point: &Point) -> impl Iterator<Item = &Trial> {
     point.trials.iter().filter(|t| !matches!(t.completion, Completion::Failed { .. }))
 }

@@ -1,10 +1,10 @@
 //! Formats figures as text.
 //!
 //! A figure is shown with three significant digits, in the unit in which it has one to three digits
-//! before the decimal point. A mean shares its unit with its confidence interval, and has as many
-//! digits as the interval needs to show two. Text that users or other programs wrote (names,
-//! errors) is stripped of control characters, so that it can neither move the cursor nor break a
-//! line.
+//! before the decimal point. A mean has the unit of its confidence interval, and the number of
+//! digits with which the interval shows two significant digits. Text that users or other programs
+//! wrote (names, errors) is stripped of control characters, so that it can neither move the cursor
+//! nor break a line.
 
 use statistics::{Estimate, Unit};
 
@@ -13,7 +13,7 @@ use statistics::{Estimate, Unit};
 pub(crate) struct Scaling {
     /// The number by which figures are divided before they are shown.
     pub(crate) divisor: f64,
-    /// The suffix after the figures, such as `ms` or `k/s`; may be empty.
+    /// The suffix after the figures, such as `ms` or `k/s`. It may be empty.
     pub(crate) suffix: &'static str,
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn scaling(unit: Unit, magnitude: f64) -> Scaling {
 }
 
 /// Returns the number of digits after the decimal point with which `value` has `significant`
-/// significant digits; at most `most`.
+/// significant digits, but at most `most`.
 fn decimals(value: f64, significant: i32, most: i32) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -132,7 +132,7 @@ pub(crate) fn estimate(estimate: &Estimate, unit: Unit) -> String {
 }
 
 /// Formats a mean whose interval from `low` to `high` is limited to possible values, in a common
-/// unit: `3.3 (0-8.8) ms`. `half` is half of the width of the interval without this limit and
+/// unit: `3.3 (0-8.8) ms`. `half`, half of the width that the interval has without this limit,
 /// determines the number of digits.
 pub(crate) fn cut(mean: f64, half: f64, low: f64, high: f64, unit: Unit) -> String {
     let scale = scaling(unit, if mean == 0.0 { half } else { mean });
@@ -156,8 +156,8 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
     }
     match low == high {
         true => figure(value, unit),
-        // The short form in a common unit is used only without negative numbers, whose sign could
-        // be read as a dash.
+        // The short form is used only if no number is negative, because a minus sign could be read
+        // as a dash.
         false if low >= 0.0 && value.is_finite() => cut(value, (high - low) / 2.0, low, high, unit),
         false => {
             format!("{} ({} to {})", figure(value, unit), figure(low, unit), figure(high, unit))
@@ -170,9 +170,9 @@ pub(crate) fn with_interval(value: f64, interval: Option<(f64, f64)>, unit: Unit
 pub(crate) fn mean_and_interval(mean: f64, ci: f64, unit: Unit) -> (String, String, &'static str) {
     let scale = scaling(unit, if mean == 0.0 { ci } else { mean });
     let (mean, ci) = (mean / scale.divisor, ci / scale.divisor);
-    // The remaining difference of numerically equal values is not an interval.
+    // The rounding error between numerically equal values is not an interval.
     let ci = if ci < mean.abs() * 1e-9 { 0.0 } else { ci };
-    // Two digits of the interval express all that it says about the mean.
+    // Two digits of the interval state all that it says about the mean.
     let digits = match (unit, ci == 0.0) {
         (Unit::Index, true) => decimals(mean, 5, 4),
         (Unit::Index, false) => decimals(ci, 2, 4),

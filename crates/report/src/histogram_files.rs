@@ -86,9 +86,9 @@ pub(crate) fn write_distribution(
     )
 }
 
-/// Returns the number of sub-buckets of a histogram with this number of significant digits. It is
-/// the smallest power of two that is at least twice the number of values with so many digits
-/// (HdrHistogram, "Footprint estimation").
+/// Returns the number of sub-buckets of a histogram that keeps `significant_digits` significant
+/// digits. It is the smallest power of two that is at least twice the number of values with that
+/// number of digits (HdrHistogram, "Footprint estimation").
 fn sub_buckets(significant_digits: u8) -> u64 {
     (2 * 10_u64.pow(u32::from(significant_digits))).next_power_of_two()
 }

@@ -1,9 +1,8 @@
 //! The `report.html` of a controller benchmark.
 //!
 //! The most important information comes first: what was measured, whether the run is complete,
-//! which side was the limit, the headline figures with their confidence, and remarks. Then come
-//! tables and plots, single points, and the method with everything that is needed to repeat the
-//! run.
+//! which side was the limit, the headline figures with their confidence, and remarks. Tables and
+//! plots, single points, and the method with everything that is needed to repeat the run follow.
 
 mod against;
 mod course;
@@ -21,8 +20,8 @@ use crate::page::{Block, Figure, Page, Text};
 pub(crate) use overlay::page as overlay;
 use tables::Links;
 
-/// The largest number of points of a sweep whose course over time the page shows; the CSV files
-/// have all points.
+/// The largest number of points of a sweep that the page shows over time. The CSV files contain all
+/// points.
 const POINTS_IN_DETAIL: usize = 60;
 
 /// Returns the `report.html` of a controller benchmark. `configuration` is the resolved
@@ -55,8 +54,8 @@ pub fn page(result: &RunResult, configuration: &str) -> Page {
     page
 }
 
-/// Returns a block of plots. Their texts are adapted to what the switches of the run send, such as
-/// packet-ins.
+/// Returns a block of plots. Words for packet-ins in their texts are replaced by those for the
+/// messages that the switches of the run send.
 fn figures(figures: Vec<Figure>, load: Load) -> Block {
     let reworded = |figure: Figure| figure.reworded(|text| load.words(text).into_owned());
     Block::Figures(figures.into_iter().map(reworded).collect())

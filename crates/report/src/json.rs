@@ -1,10 +1,10 @@
 //! Writes and reads the `result.json` of a controller benchmark, and contains its schema.
 //!
 //! The schema is a file of its own, [`SCHEMA`], written by hand rather than derived from the Rust
-//! types: it is a promise to the scripts of users, and must change only by a decision that raises
-//! the version, not when a type changes. Tests compare both: the schema allows no further keys and
-//! requires all that are always present, so that a field which appears, vanishes or changes its
-//! type on one side alone fails.
+//! types: it is a promise to the scripts of users. It must change only by a decision that raises
+//! the version, and not because a type changes. Tests compare the schema with the types: it allows
+//! no further keys and requires all keys that are always present, so that a test fails if a field
+//! appears, vanishes or changes its type on one side alone.
 
 use std::io;
 
@@ -18,8 +18,8 @@ use statistics::Estimate;
 /// The JSON Schema (draft 2020-12) of the `result.json` of a controller benchmark.
 pub const SCHEMA: &str = include_str!("../schemas/probe-result.v1.schema.json");
 
-/// Converts a mean over repetitions to the JSON form that the results of all commands use: `null`
-/// without values.
+/// Converts a mean over repetitions to JSON, in the form that the results of all commands use. The
+/// form is `null` if there are no values.
 pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
     estimate.map_or(Value::Null, |estimate| {
         json!({
@@ -33,8 +33,8 @@ pub(crate) fn estimate(estimate: Option<&Estimate>) -> Value {
 }
 
 /// Returns the text of a `result.json`. It contains the fields of the object `own`, and those that
-/// state the origin of the run. The result is marked as partial if a process of the run did not do
-/// its part.
+/// state the origin of the run. The result is marked as partial if one of the processes that share
+/// the run did not complete its part.
 pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
     let of_run = serde_json::to_value(provenance).unwrap_or_default();
     let mut all = own;
@@ -51,10 +51,10 @@ pub(crate) fn result(provenance: &Provenance, own: Value) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The text is not JSON, or lacks a field.
+    /// The text is not JSON, or lacks a required field.
     #[error("not a result of planimeter probe: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// The text is the result of another command, or something else.
+    /// The text is the result of another command, or not a result.
     #[error("not a result of planimeter probe: its schema is {schema:?}")]
     OtherSchema {
         /// The schema that the text names (empty if there is none).
@@ -118,7 +118,8 @@ struct Indented {
     open: Vec<Open>,
 }
 
-/// A list or an object that is being written, and whether its end needs a line of its own.
+/// A list or an object that is being written. It records whether the closing bracket needs a line
+/// of its own.
 enum Open {
     Array { holds_objects: bool },
     Object { filled: bool },

@@ -1,4 +1,4 @@
-//! JUnit XML, the form in which CI systems read the results of tests.
+//! Writes JUnit XML, the format in which continuous integration systems read the results of tests.
 
 use std::io::{self, Cursor};
 
@@ -14,24 +14,24 @@ pub enum Outcome<'a> {
     Passed,
     /// The test failed, for this reason.
     Failed(&'a str),
-    /// The test was not made, for this reason.
+    /// The test was not run, for this reason.
     Skipped(&'a str),
 }
 
-/// A test.
+/// A test and its outcome.
 #[derive(Clone, Debug)]
 pub struct Case<'a> {
     /// The group that the test belongs to.
     pub class: &'a str,
     /// The name of the test within its group.
     pub name: &'a str,
-    /// The outcome.
+    /// The outcome of the test.
     pub outcome: Outcome<'a>,
     /// The text that the test printed. It is written for failed tests only.
     pub output: String,
 }
 
-/// Returns a file with a test suite.
+/// Returns the JUnit XML of a test suite with these test cases.
 ///
 /// # Errors
 /// Returns an error if the text cannot be written as XML.

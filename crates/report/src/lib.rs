@@ -1,13 +1,13 @@
 //! Reports: terminal tables, HTML with plots, CSV, JSON with a schema.
 //!
-//! The input is a [`probe::outcome::RunResult`]; nothing here measures or decides anything. Each
+//! The input is a [`probe::outcome::RunResult`]. Nothing here measures or decides anything. Each
 //! form has a module: [`terminal`] for the table at the end of a run, [`html`] for `report.html`,
 //! [`json`] for `result.json`, and [`RunDirectory`], which writes all of them together with the raw
 //! histograms and the CSV files. [`mod@compare`] compares results of any kind, as [`results`] reads
 //! them. Other verbs have modules of their own: [`bounds`] for bounds of networks, [`designs`] for
 //! comparisons of table designs, [`models`] for models of devices, [`throughput`] for the speed of
 //! programs, and [`mod@rfc8456`] for the tests of RFC 8456. All pages are built from one model,
-//! [`page`], with [`plot`] and [`value`]; a report of several measurements is a [`page::document`].
+//! [`page`], with [`plot`] and [`value`]. A report of several measurements is a [`page::document`].
 //!
 //! A figure is never shown without its method: means come with their 95 % confidence interval and
 //! the number of trials, percentiles with the number of samples, and every form says which side was
@@ -44,7 +44,7 @@ pub use directory::RunDirectory;
 pub use terminal::{Layout, table};
 
 /// Returns a warning if this build is not optimised, because figures about the speed of Planimeter
-/// itself then mean nothing. `what` names what the figures are about.
+/// itself are then meaningless. `what` names the subject of the figures.
 #[must_use]
 pub fn unoptimised(what: &str) -> Option<String> {
     let built = if cfg!(debug_assertions) {

@@ -1,7 +1,7 @@
 //! Reports of device models: terminal tables, `report.html` with heat maps, `result.json` and
 //! `cells.csv`.
 //!
-//! The input is what [`device`] derived, predicted and verified; nothing here computes a delay.
+//! The input is what [`device`] derived, predicted and verified. Nothing here computes a delay.
 
 mod heat;
 mod json;
@@ -25,8 +25,8 @@ pub use paths::paths_table;
 pub use prediction::prediction_table;
 pub use terminal::{model_table, verification_table};
 
-/// A run of `planimeter device verify`, which tests a device model with measurements: its results
-/// and their origin.
+/// A run of `planimeter device verify`, which compares a device model with measurements: the
+/// results, and the circumstances in which they were obtained.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// The model that was derived from the measurements.
@@ -67,7 +67,7 @@ pub struct Threshold {
     pub held: bool,
 }
 
-/// Formats a share in percent, without the percent sign, with a suitable number of digits.
+/// Formats a share in percent, without the percent sign. The number of digits depends on its size.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     let digits = match percent.abs() {
@@ -98,7 +98,8 @@ fn spread(deviation: Picoseconds) -> String {
     figure(deviation.0 as f64 / 1e12, Unit::Seconds)
 }
 
-/// Formats the estimate of a delay as `50.0 µs (49.8 to 50.1)`, as far as its interval is known.
+/// Formats the estimate of a delay with its interval, if the interval is known: `50.0 µs (49.8 to
+/// 50.1)`.
 fn estimate(estimate: &Estimate) -> String {
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) if estimate.level != Level::Minimum => {

@@ -30,11 +30,11 @@ pub(crate) fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Option<(Str
     Some((commonest.text(), commonest.count))
 }
 
-/// Returns the rank of a remark; remarks of lower rank are shown first. The rank is 0 for the
+/// Returns the rank of a remark. Remarks of lower rank are shown first. The rank is 0 for the
 /// remark that the probe itself caused a quarter or more of some latencies, 2 for remarks on rare
 /// delays of the probe and its host, and 1 for all others.
 fn rank(note: &str) -> u8 {
-    // The text of the remark of rank 0 after the percentiles that it lists.
+    // The words by which the remark of rank 0 is recognised. They follow the list of percentiles.
     const OWN: &str = "are the probe's own by a quarter or more";
     const LAST: [&str; 3] = [
         "At least one packet-in in a hundred left",
@@ -112,7 +112,7 @@ fn add(remarks: &mut Vec<Remark>, note: &str, place: &str) {
     let (words, numbers) = parts(note);
     if let Some(known) = remarks.iter_mut().find(|remark| remark.words == words) {
         for ((least, most), number) in known.numbers.iter_mut().zip(numbers) {
-            // This is a list of percentiles, of which the longest includes the others.
+            // The number is a list of percentiles, of which the longest list includes the others.
             if number.starts_with('p') {
                 if number.len() > least.len() {
                     (*least, *most) = (number.clone(), number);
@@ -192,8 +192,8 @@ fn percentiles(text: &str) -> usize {
     length
 }
 
-/// Parses a number of a remark. Returns NaN if it is not a number; NaN compares as neither less nor
-/// greater, so the first of several such texts is kept.
+/// Parses a number of a remark, or returns NaN if the text is not a number. NaN compares as neither
+/// less nor greater, so that the first of several such texts is kept.
 fn value(number: &str) -> f64 {
     number.parse().unwrap_or(f64::NAN)
 }

@@ -5,8 +5,8 @@
 //! blocks. [`RunDirectory::write_page`](crate::RunDirectory::write_page) writes the page and each
 //! of its figures as files.
 //!
-//! The page is a single file that opens offline: it loads no script, font or picture, and a content
-//! security policy would block any; figures are inline.
+//! The page is a single file that opens offline. It contains its figures, loads no script, font or
+//! picture, and has a content security policy that would block them.
 
 pub mod claims;
 mod csv;
@@ -68,7 +68,7 @@ pub enum Block {
     Paragraph(Text),
     /// A remark below a table or figure, in smaller print.
     Remark(Text),
-    /// Paragraphs in a box that stands out. Its tone says whether they are good or bad news.
+    /// Paragraphs in a box that stands out. The tone determines the colour of the box.
     Card(Tone, Vec<Text>),
     /// The most important figures of the run, in large print.
     Tiles(Vec<Tile>),
@@ -97,7 +97,7 @@ pub enum Block {
         id: Option<String>,
         /// The line that is always visible and opens the blocks.
         summary: Text,
-        /// The hidden blocks.
+        /// The blocks that are hidden until the reader opens them.
         blocks: Vec<Block>,
     },
 }

@@ -98,9 +98,9 @@ impl Plot {
     }
 
     /// Returns the plot with styles that distinguish its lines. Lines of the same name get the same
-    /// colour. Filled, hollow or missing markers show whether the values of a line were measured,
-    /// published or computed; if there are different origins, the names say so as well. Lines in
-    /// the colour of the axes keep their style.
+    /// colour. The markers show the origin of the values: filled for measured, hollow for
+    /// published, none for computed values. If the origins differ, the names of the lines state
+    /// them as well. Lines in the colour of the axes keep their style.
     #[must_use]
     pub(crate) fn with_origins(mut self) -> Self {
         let mut hues: BTreeMap<String, usize> = BTreeMap::new();
@@ -130,8 +130,8 @@ impl Plot {
 pub struct Line {
     /// The name of the line in tool tips and tables.
     pub name: String,
-    /// The name of the line in the legend. Lines with equal names share one entry; an empty name is
-    /// left out.
+    /// The name of the line in the legend. Lines with equal names share one entry, and a line with
+    /// an empty name has none.
     pub legend: String,
     /// The points of the line, from left to right. A point that is not a number interrupts the
     /// line.
@@ -153,9 +153,9 @@ impl Line {
         Self { legend: name.clone(), name, points, style, origin: Origin::Measured, aside: 0.0 }
     }
 
-    /// Returns the line with isolated points, which are shifted to the right or left so that the
-    /// points of `of` lines at one horizontal value stand side by side. `number` counts the lines
-    /// from 0.
+    /// Returns the line with isolated points that are shifted to the right or left, so that the
+    /// points of `of` lines with the same horizontal value stand side by side. `number` is the
+    /// index of this line among them, from 0.
     #[must_use]
     pub(crate) fn beside(mut self, number: usize, of: usize) -> Self {
         /// The distance between lines, in pixels.
@@ -280,7 +280,7 @@ impl Style {
     }
 
     /// Returns whether a line of this style is a guide: it has the colour of the axes and no
-    /// markers. The tables and CSV files of a figure's data leave out guides.
+    /// markers. Tables and CSV files of a figure's data omit guides.
     pub(crate) fn is_guide(self) -> bool {
         (self.hue, self.marker) == (Hue::Muted, Marker::None)
     }

@@ -1,6 +1,6 @@
-//! A macro that appends formatted text to a string without a result.
+//! A macro that appends formatted text to a string and returns nothing.
 
-/// Appends formatted text to a string, like `write!`. It has no result, because writing to a
+/// Appends formatted text to a string, like `write!`. It returns nothing, because writing to a
 /// `String` cannot fail.
 macro_rules! put {
     ($out:expr, $($argument:tt)*) => {{

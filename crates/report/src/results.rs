@@ -79,7 +79,7 @@ impl Kind {
 /// The properties of a machine that influence measured figures, and its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
-    /// The host name, which identifies the machine but does not influence figures.
+    /// The host name. It identifies the machine but does not influence figures.
     pub hostname: String,
     /// The model of the processor.
     pub processor: String,
@@ -87,7 +87,7 @@ pub struct Machine {
     pub cores: u64,
 }
 
-/// A measured or computed figure with everything that identifies it.
+/// A measured or computed figure with the properties that identify it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
     /// The subject of the figure, such as a protocol, a design or an execution path. If two results
@@ -106,7 +106,7 @@ pub struct Quantity {
     pub value: f64,
     /// The uncertainty of the value.
     pub spread: Spread,
-    /// Whether larger values are better, or `None` if neither larger nor smaller ones are.
+    /// Whether larger values are better, or `None` if neither larger nor smaller values are better.
     pub more_is_better: Option<bool>,
     /// Whether reports show the figure unless the user asks for all figures.
     pub headline: bool,
@@ -129,7 +129,7 @@ pub enum Spread {
     },
     /// The uncertainty is not known, for example because there was only one repetition.
     Unknown,
-    /// The figure was computed rather than measured, so it is exact.
+    /// The figure is exact, because it was computed and not measured.
     Exact,
 }
 
@@ -148,7 +148,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the number of repetitions of a mean over repetitions; otherwise `None`.
+    /// Returns the number of repetitions if the figure is a mean over repetitions, and `None`
+    /// otherwise.
     #[must_use]
     pub fn repetitions(&self) -> Option<u32> {
         match self.spread {

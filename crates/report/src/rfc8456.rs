@@ -39,7 +39,7 @@ pub fn to_json(result: &BenchmarkResult) -> Result<String, serde_json::Error> {
 /// Reads results of RFC 8456 tests from the output of [`to_json`].
 ///
 /// # Errors
-/// Returns an error if the text is something else.
+/// Returns an error if the text is not such an output.
 pub fn from_json(text: &str) -> Result<BenchmarkResult, serde_json::Error> {
     serde_json::from_str(text)
 }
@@ -83,7 +83,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\"").replace(['\n', '\r'], " "))
 }
 
-/// Returns the name of a test: that of its variant if it has one, otherwise its title.
+/// Returns the name of a test: its variant's name if it has one, and its title otherwise.
 fn name(outcome: &TestOutcome) -> String {
     match &outcome.variant {
         None => outcome.test.title().to_owned(),
@@ -91,7 +91,7 @@ fn name(outcome: &TestOutcome) -> String {
     }
 }
 
-/// Formats the mean of a test's trials with its interval; a dash if there is none.
+/// Formats the mean of a test's trials with its interval, or a dash if there is none.
 fn value(outcome: &TestOutcome) -> String {
     let found = outcome.value.as_ref();
     found.map_or_else(|| "–".to_owned(), |value| estimate(value, outcome.unit))

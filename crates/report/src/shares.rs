@@ -1,4 +1,4 @@
-//! Reports what each of several processes did in a run that they shared.
+//! Reports the share of each process in a run that several processes share.
 
 use provenance::{Provenance, Share};
 
@@ -7,8 +7,8 @@ use crate::format::printable;
 use crate::page::{Block, Note, Page, Text};
 use crate::terminal::{Layout, Paint};
 
-/// Formats a paragraph for each process that shared a run. A paragraph about missing work stands
-/// first. The text is empty for a run of a single process; otherwise it ends with a newline.
+/// Formats a paragraph for each process that shared a run. A paragraph about missing work comes
+/// first. The text ends with a newline, or is empty if the run had a single process.
 #[must_use]
 pub fn text(provenance: &Provenance, layout: Layout) -> String {
     if provenance.shares.is_empty() {
@@ -27,7 +27,7 @@ pub fn text(provenance: &Provenance, layout: Layout) -> String {
     out
 }
 
-/// Adds what each process did in a shared run to the top of a page.
+/// Adds the share of each process in a run to the top of a page.
 pub(crate) fn lead(page: &mut Page, provenance: &Provenance) {
     if provenance.shares.is_empty() {
         return;

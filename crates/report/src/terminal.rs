@@ -1,6 +1,6 @@
 //! Prints the result of a controller benchmark as a table on the terminal.
 //!
-//! A single point is shown with all its figures, a sweep with a row for each point. Nothing is
+//! A single point is shown with all its figures, and a sweep with a row for each point. Nothing is
 //! wider than the terminal: columns that do not fit are left out, the least important first, and
 //! text is wrapped.
 

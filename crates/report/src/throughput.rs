@@ -1,7 +1,7 @@
 //! Reports of throughput benchmarks of P4 programs: terminal table, `report.html`, `result.json`
 //! and `cases.csv`.
 //!
-//! The input is [`throughput::run::Findings`] for each number of table entries; nothing here
+//! The input is [`throughput::run::Findings`] for each number of table entries. Nothing here
 //! measures.
 
 mod findings;
@@ -27,7 +27,7 @@ pub use json::{SCHEMA, to_csv, to_json};
 pub use page::{document, page};
 pub use terminal::table;
 
-/// The share of a worker's time without packets above which a remark reports it.
+/// The share of time for which a worker had no packets to process, above which a remark reports it.
 const NOTEWORTHY_IDLE: f64 = 0.05;
 
 /// A run of `planimeter bench`, which measures the throughput of a P4 program: its measurements and
@@ -111,7 +111,8 @@ fn latency(case: &Case) -> Option<&Times> {
     case.latency.as_ref().map(|latency| &latency.times)
 }
 
-/// Formats a percentile of latencies with its interval over repetitions; a dash if there is none.
+/// Formats a percentile of latencies with its interval over repetitions, or a dash if there is
+/// none.
 fn percentile(times: Option<&Times>, share: f64) -> String {
     let found = times.and_then(|times| times.percentile(share));
     found.map_or_else(|| "–".to_owned(), |found| estimate(&found, Unit::Seconds))
@@ -156,8 +157,8 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
 }
 
 /// Formats the share of a packet's time that table lookups take. The share is a difference of two
-/// measurements and may be negative by chance; if it is, the text states only the upper end of the
-/// interval, or `none` if that is not positive either.
+/// measurements and may be negative by chance. If it is negative, the text states only the upper
+/// end of the interval, or `none` if that is not positive either.
 fn saved(share: &Estimate) -> String {
     if share.mean >= 0.0 {
         return estimate(share, Unit::Fraction);
@@ -236,7 +237,7 @@ fn busy(run: &Run<'_>) -> Option<String> {
     let cases = run.points.iter().flat_map(|point| &point.findings.cases);
     let shares = cases.filter_map(|case| case.latency.as_ref()?.had_core);
     let least = shares.fold(1.0, f64::min);
-    // At p99, a hundredth of the time matters.
+    // At p99, a hundredth of the time affects the figure.
     (least < 0.99).then(|| {
         format!(
             "Other processes used the cores: in the worst repetition the worker whose latency was measured had its \
@@ -288,7 +289,8 @@ fn facts(run: &Run<'_>) -> Vec<String> {
     remarks
 }
 
-/// Passes sentences that a reader should know about the measurement of a case to `say`.
+/// Passes sentences that a reader should know about the measurement of a case to the function
+/// `say`.
 fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     for (place, what) in &case.interpreted {
         say(format!("compiled: {place} is interpreted: {what}"));
@@ -361,7 +363,8 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     }
 }
 
-/// Returns an explanation of how rates and latencies are measured with these ports.
+/// Returns an explanation of how rates and latencies are measured with this kind of packet input
+/// and output.
 fn how_measured(io: Io) -> String {
     match io {
         Io::Memory => "Rates are per second of the processor time of the workers. Packets lie in memory and in the \

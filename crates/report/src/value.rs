@@ -36,7 +36,8 @@ pub enum Spread {
     },
     /// The sample standard deviation, for published values without an interval.
     Deviation(f64),
-    /// The value is rounded in its source ("about", "around"), or read from a plot.
+    /// The value is approximate: its source rounds it ("about", "around"), or it was read from a
+    /// plot.
     About,
 }
 

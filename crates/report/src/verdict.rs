@@ -4,7 +4,7 @@
 //! Trials of one point may disagree. A trial may have an account, which states for how many
 //! unanswered packet-ins each side is responsible. If all trials have accounts, the accounts are
 //! added up: a side is the limit of the point if it is responsible for more than 1 % of all
-//! packet-ins that were due. Otherwise the most serious verdict stands for all trials.
+//! packet-ins that were due. Otherwise the most serious of the trials' verdicts is used.
 
 use probe::outcome::{Account, Completion, Point, RunResult, Saturated};
 
@@ -19,8 +19,8 @@ const BY_WEIGHT: [Saturated; 5] = [
     Saturated::Unknown,
     Saturated::Neither,
 ];
-/// The threshold above which a side counts as the limit. It applies to the packet-ins that are
-/// unanswered because of that side, as a share of all packet-ins that were due.
+/// The threshold above which a side is the limit: the packet-ins that are unanswered because of
+/// that side, as a share of all packet-ins that were due.
 const NOTABLE: f64 = 0.01;
 
 /// The verdict on one point of a sweep: the side that limited its rate.
@@ -93,7 +93,7 @@ impl PointVerdict {
             (times, trials) => format!(" in {times} of {trials} trials"),
         };
         match self.side {
-            // This verdict requires that all trials agree.
+            // No side is the limit only if all trials agree.
             Saturated::Neither => {
                 let any = if self.trials > 1 { " in any trial" } else { "" };
                 format!("Neither side was saturated{any}: {NEITHER}.")

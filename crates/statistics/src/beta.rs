@@ -7,8 +7,8 @@ pub(crate) fn probability(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return if x <= 0.0 { 0.0 } else { 1.0 };
     }
-    // The continued fraction converges below the mean of the distribution; DLMF 8.17.4 reflects
-    // larger values.
+    // The continued fraction converges below the mean of the distribution. Larger values are
+    // reflected by DLMF 8.17.4.
     if x > (a + 1.0) / (a + b + 2.0) { 1.0 - below(1.0 - x, b, a) } else { below(x, a, b) }
 }
 
@@ -31,7 +31,7 @@ fn logarithm_of_beta(a: f64, b: f64) -> f64 {
 /// 15, 1976; I. J. Thompson, A. R. Barnett, J. Comput. Phys. 64, 1986). The number of steps is of
 /// the order of the square root of the larger shape.
 fn fraction(x: f64, a: f64, b: f64) -> f64 {
-    // A replacement for zero in divisors.
+    // A tiny number that replaces a divisor of zero.
     const TINY: f64 = 1e-300;
     let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let (mut value, mut above, mut below) = (1.0, 1.0, 0.0);
@@ -46,7 +46,7 @@ fn fraction(x: f64, a: f64, b: f64) -> f64 {
         above = nonzero(1.0 + coefficient / above);
         value *= above * below;
         let change = (above * below - 1.0).abs();
-        // A NaN ends the loop, too.
+        // A NaN also ends the loop.
         if change < 4.0 * f64::EPSILON || change.is_nan() {
             break;
         }

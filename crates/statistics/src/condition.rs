@@ -48,7 +48,8 @@ impl Comparison {
     /// Returns whether the comparison holds between a value, on its left, and a limit, on its
     /// right.
     pub fn holds(self, value: f64, limit: f64) -> bool {
-        // A user regards 0.1 % and 0.001 as equal, although the floats may differ by rounding.
+        // To a user, 0.1 % and 0.001 are equal, although the floating-point numbers may differ by
+        // rounding.
         let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
         match self {
             Self::Less => value < limit && !equal,
@@ -81,8 +82,8 @@ impl fmt::Display for ConditionError {
 impl std::error::Error for ConditionError {}
 
 impl Condition {
-    /// Parses a condition on one of `metrics`, whose names may have a part in parentheses.
-    /// `changes` says whether a limit may be relative to a base.
+    /// Parses a condition on one of `metrics`, whose names may have a part in parentheses. If
+    /// `changes` is true, a limit may be relative to a base.
     ///
     /// # Errors
     /// Returns a [`ConditionError`] for unknown metrics, units that do not fit, and other syntax
@@ -142,8 +143,8 @@ impl Condition {
     }
 
     /// Returns whether a value, in the base unit of the metric, satisfies the condition. `base` is
-    /// the value to which a relative limit refers; without it, a condition with such a limit is
-    /// never satisfied.
+    /// the value to which a relative limit refers. If it is `None`, a condition with a relative
+    /// limit is not satisfied.
     pub fn holds(&self, value: f64, base: Option<f64>) -> bool {
         match self.limit {
             Limit::Value(limit) => self.comparison.holds(value, limit),
@@ -167,7 +168,7 @@ fn scale(metric: &str, unit: Unit, spelling: &str, number: f64) -> Result<f64, S
         return Ok(1.0);
     }
     let (spellings, example) = unit.spellings();
-    // The Greek letter and the micro sign look alike.
+    // The Greek letter and the micro sign look alike, so both are accepted.
     let common = spelling.replace('\u{3bc}', "\u{b5}");
     if let Some((_, scale)) = spellings.iter().find(|(name, _)| *name == common) {
         return Ok(*scale);
@@ -255,7 +256,7 @@ impl<'a> Scanner<'a> {
     fn number(&mut self) -> Result<f64, ConditionError> {
         let at = self.at;
         let mut number = self.take_while(|c| c.is_ascii_digit() || c == '.');
-        // An exponent follows, unless the letter begins a unit.
+        // An exponent follows, unless the letter E begins a unit.
         if let Some(rest) = self.rest().strip_prefix(['e', 'E']) {
             let digits = rest.strip_prefix(['+', '-']).unwrap_or(rest);
             let count = digits.bytes().take_while(u8::is_ascii_digit).count();

@@ -21,8 +21,8 @@ impl Confidence {
         self.0
     }
 
-    /// Returns the probability that the true value lies above the interval, which equals that of
-    /// lying below it.
+    /// Returns the probability that the true value lies above the interval, which equals the
+    /// probability that it lies below.
     pub(crate) fn tail(self) -> f64 {
         (1.0 - self.0) / 2.0
     }

@@ -1,10 +1,11 @@
-//! Decides whether a measurement agrees with a published value. The value is fixed as two nested
-//! regions before anything is measured, and the interval of the measurement is compared with both.
+//! Decides whether a measurement agrees with a published value. The published value is represented
+//! by two nested regions, which are fixed before the measurement and with which the interval of the
+//! measurement is compared.
 //!
-//! The interval must lie in a region for the measurement to agree, as in a test of equivalence
-//! (D. J. Schuirmann, A comparison of the two one-sided tests procedure and the power approach,
-//! Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). An interval that is too wide
-//! therefore decides nothing; it never counts as agreement.
+//! For agreement, the interval must lie in a region, as in a test of equivalence (D. J. Schuirmann,
+//! A comparison of the two one-sided tests procedure and the power approach, Journal of
+//! Pharmacokinetics and Biopharmaceutics 15, 1987). If the interval is too wide, nothing is
+//! decided, and it never counts as agreement.
 
 use std::fmt;
 
@@ -13,26 +14,26 @@ use crate::mean::{mean, standard_deviation, student_t};
 use crate::region::{Overlap, Region};
 use crate::unit::Unit;
 
-/// The fewest rounds (repetitions of a measurement) from which a figure is judged.
+/// The least number of rounds (repetitions of a measurement) from which a figure is judged.
 pub const FEWEST_ROUNDS: usize = 3;
 
 /// The two nested regions by which a measured figure is compared with a published one.
 ///
 /// Numbers in the equivalent region count as equal to the published value. Numbers in the shape,
-/// which contains that region, agree with the publication at least in kind. For a published
-/// speed-up of 1.4, say, the regions may be `1.2..1.6` and `> 1.05`.
+/// which contains that region, agree with the publication at least qualitatively. For a published
+/// speed-up of 1.4, for example, the regions may be `1.2..1.6` and `> 1.05`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
     equivalent: Option<Region>,
     shape: Region,
 }
 
-/// The error for a criterion whose equivalent region does not lie in its shape.
+/// The error for a criterion whose two regions are not nested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotNested {
-    /// The equivalent region, which should lie in the shape.
+    /// The region of numbers that count as equal to the published value. It should lie in `shape`.
     pub equivalent: Region,
-    /// The shape, in which the equivalent region should lie.
+    /// The larger region, of numbers that agree with the publication at least qualitatively.
     pub shape: Region,
 }
 
@@ -83,7 +84,8 @@ impl Criterion {
         self.equivalent
     }
 
-    /// Returns the shape: the region of numbers that agree with what is published at least in kind.
+    /// Returns the shape: the region of the numbers that agree with the publication at least
+    /// qualitatively.
     pub fn shape(self) -> Region {
         self.shape
     }
@@ -106,14 +108,14 @@ impl Criterion {
 pub enum Noise {
     /// Noise adds to the figure, as it does to a share or to a difference, which may be negative.
     Additive,
-    /// Noise multiplies the figure, as it does a rate, a time, or a ratio of two of them. The
+    /// Noise multiplies the figure, as it multiplies a rate, a time, or a ratio of two of them. The
     /// figure is positive, and its logarithms have additive noise.
     Multiplicative,
 }
 
 impl Noise {
-    /// Returns the noise of a figure with this unit that had these values. A figure that was zero
-    /// or negative in a round has no logarithm, and its noise counts as additive.
+    /// Returns the kind of noise for a figure with this unit and these values. A figure that was
+    /// zero or negative in a round has no logarithm, so its noise counts as additive.
     pub fn of(unit: Unit, rounds: &[f64]) -> Self {
         let multiplies = match unit {
             Unit::Seconds | Unit::PerSecond | Unit::Index => true,
@@ -159,9 +161,9 @@ pub struct OverRounds {
 }
 
 /// Returns the centre of a figure that was measured once per round, with Student's confidence
-/// interval. If noise is multiplicative, the interval is that of the logarithms, transformed back;
-/// it contains positive numbers only. Returns `None` for fewer than [`FEWEST_ROUNDS`], because with
-/// two rounds an interval of 99 % is 45 standard deviations wide on each side.
+/// interval. If noise is multiplicative, the interval of the logarithms is computed and transformed
+/// back, so that it contains only positive numbers. Returns `None` for fewer than [`FEWEST_ROUNDS`]
+/// rounds, because for two rounds an interval of 99 % extends 45 standard deviations to each side.
 pub fn over_rounds(rounds: &[f64], confidence: Confidence, noise: Noise) -> Option<OverRounds> {
     if rounds.len() < FEWEST_ROUNDS {
         return None;
@@ -185,8 +187,8 @@ fn half_width(confidence: Confidence, deviation: f64, rounds: usize) -> f64 {
 const MAX_ROUNDS: usize = 1000;
 
 /// Returns the number of rounds after which the confidence interval of a figure would no longer
-/// contain an end of `region`, if the centre and the standard deviation of the figure stay what
-/// they are in `rounds`. Returns `None` if that takes more than 1,000 rounds.
+/// contain an end of `region`, if the centre and the standard deviation of the figure remain those
+/// of `rounds`. Returns `None` if more than 1,000 rounds would be needed.
 pub fn rounds_to_decide(
     rounds: &[f64],
     confidence: Confidence,

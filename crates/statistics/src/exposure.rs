@@ -1,33 +1,36 @@
-//! Decides whether the longest delays of a function are its own or those of a host that stood
-//! still.
+//! Decides whether the longest delays of a function are caused by the function or by a host that
+//! stood still.
 //!
-//! A *control window* of fixed work follows every packet. What happens to control windows happens
-//! to packets as well, in proportion to the time for which each is exposed. This is evidence on the
-//! host that never looks at the packet's own delay, so that acting on it does not bias the result:
+//! A *control window* of fixed work follows every packet. Stalls of the host affect control windows
+//! and packets alike, in proportion to the time for which each is exposed. Control windows are
+//! therefore evidence on the host that does not depend on the packet's own delay, so that acting on
+//! this evidence does not bias the result:
 //!
-//! * **Censoring** ([`Exposure::quiet_packets`]) leaves out a packet whose window an interrupt hit,
-//!   or that has a slow control before or after it.
-//! * **The guard** ([`Exposure::tail`]) detects a tail of the function itself. Such a tail may evict
-//!   the cache and thereby slow the next control, so that censoring would hide it. The guard
-//!   compares how often packets and controls are late, per second of exposure, before censoring.
-//! * **A quantile is attributed to the function** ([`Exposure::quantile`]) if the same quantile of
-//!   the controls is close to their median, because the host then has little effect on it.
+//! * **Censoring** ([`Exposure::quiet_packets`]) leaves out a packet if an interrupt hit its
+//!   window, or if a control window before or after it is slow.
+//! * **The guard** ([`Exposure::tail`]) detects a tail that the function itself causes. Such a tail
+//!   may evict the cache and thereby slow the next control window, so that censoring would hide the
+//!   tail. The guard compares how often packets and control windows are late, per second of
+//!   exposure, before censoring.
+//! * **Attribution** ([`Exposure::quantile`]): a quantile is attributed to the function if the same
+//!   quantile of the control windows is close to their median, because the host then has little
+//!   effect on it.
 
 use crate::confidence::{Confidence, Interval};
 use crate::order::Ordered;
 use crate::proportion::proportion;
 
-/// The share by which a control window must exceed the median to count as slow.
+/// The share by which a control window must exceed the median of all control windows to be slow.
 const SLOW: f64 = 0.05;
 
-/// The ratio of the frequencies of late packets and late controls above which a tail is the
-/// function's own. Without a tail of its own the ratio is near 1.
+/// The ratio between the frequencies of late packets and of late control windows above which the
+/// function itself causes the tail. If the function causes no tail, the ratio is about 1.
 const OWN_TAIL: f64 = 2.0;
 
 /// The number of samples that the bootstrap draws.
 const DRAWS: usize = 1000;
 
-/// A packet and the control window behind it.
+/// A packet and the control window (fixed work that is timed) that follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Exposed {
     /// The delay of the packet in seconds, or `None` if it did not arrive.
@@ -36,7 +39,8 @@ pub struct Exposed {
     pub packet_interrupted: bool,
     /// The duration of the control window in seconds.
     pub control: f64,
-    /// Whether an interrupt occurred in the control window.
+    /// Whether an interrupt occurred in the control window, that is, during the fixed work that
+    /// follows the packet.
     pub control_interrupted: bool,
 }
 
@@ -45,11 +49,11 @@ pub struct Exposed {
 pub struct Repetition {
     /// The duration in seconds of the control window before the first packet.
     pub first_control: f64,
-    /// The packets in order of time, each with the control window behind it.
+    /// The packets in order of time, each with the control window that follows it.
     pub windows: Vec<Exposed>,
 }
 
-/// All repetitions of the measurement of one function.
+/// All repetitions of the measurement of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exposure {
     repetitions: Vec<Repetition>,
@@ -57,26 +61,28 @@ pub struct Exposure {
     control_median: f64,
 }
 
-/// The origin of delays that are far above the median.
+/// The origin of delays that greatly exceed the median.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailOrigin {
     /// The function itself sometimes takes long.
     Function,
-    /// The host sometimes stands still.
+    /// The host sometimes stops processing, for example because of an interrupt.
     Host,
-    /// The measurement does not show which of the two it is.
+    /// The measurement does not show whether the function or the host is the origin.
     Undecided,
 }
 
 /// A comparison of how often packets and control windows are late.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
-    /// The number of packets that exceed their median by more than that median.
+    /// The number of packets whose delay exceeds the median of all packets by more than this
+    /// median.
     pub late_packets: u64,
-    /// The number of control windows that exceed their median by as much.
+    /// The number of control windows that exceed the median of all control windows by more than the
+    /// packets' median.
     pub late_controls: u64,
-    /// The number of late packets per second of exposure, divided by that of late controls. If no
-    /// control was late, half a control counts as late.
+    /// The number of late packets per second of exposure, divided by the number of late control
+    /// windows per second of exposure. If no control window was late, half a window counts as late.
     pub ratio: f64,
     /// The confidence interval of the ratio at 99 %.
     pub interval: Interval,
@@ -87,13 +93,14 @@ pub struct Tail {
 /// A quantile of the delays of packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExposedQuantile {
-    /// The delay in seconds.
+    /// The quantile of the delays, in seconds.
     pub value: f64,
-    /// Whether the value is the function's, and not decided by stalls of the host.
+    /// Whether the value is due to the function, and not to stalls of the host.
     pub is_attributed: bool,
 }
 
-/// The numbers of late windows in one repetition, and the numbers of all windows.
+/// The numbers of late packets and control windows in one repetition, and the numbers of all of
+/// them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Late {
     packets: u64,
@@ -114,7 +121,8 @@ impl Late {
 }
 
 impl Exposure {
-    /// Returns `None` if no packet arrived or a median is not positive.
+    /// Creates the exposure from repetitions of a measurement. Returns `None` if no packet arrived,
+    /// or if a median is not positive.
     pub fn new(repetitions: Vec<Repetition>) -> Option<Self> {
         let windows = || repetitions.iter().flat_map(|one| &one.windows);
         let packet_median = median(windows().filter_map(|one| one.packet).collect())?;
@@ -123,8 +131,9 @@ impl Exposure {
         is_usable.then_some(Self { repetitions, packet_median, control_median })
     }
 
-    /// Returns, for each repetition and each of its packets, whether the packet is kept by
-    /// censoring: no interrupt hit its window, and the controls before and behind it are not slow.
+    /// Returns, for each repetition and each of its packets, whether censoring keeps the packet.
+    /// It does if no interrupt occurred while the packet was processed, and the control windows
+    /// before and after it are not slow.
     pub fn quiet_packets(&self) -> Vec<Vec<bool>> {
         let of = |repetition: &Repetition| {
             let mut before = repetition.first_control;
@@ -139,8 +148,8 @@ impl Exposure {
         self.repetitions.iter().map(of).collect()
     }
 
-    /// Returns the durations of the control windows that are kept by the same censoring: no
-    /// interrupt hit the window, and the controls before and after it are not slow.
+    /// Returns the durations of the control windows that censoring keeps: no interrupt hit the
+    /// window, and the control windows before and after it are not slow.
     fn quiet_controls(&self) -> Vec<f64> {
         let mut quiet = Vec::new();
         for repetition in &self.repetitions {
@@ -164,13 +173,14 @@ impl Exposure {
         control > self.control_median * (1.0 + SLOW)
     }
 
-    /// Decides whether late packets are the function's own or the host's, by all windows.
+    /// Decides, from all windows, whether the function or the host causes late packets.
     ///
-    /// Only excesses beyond the packets' median count: slow phases of the host stretch a long
-    /// window by more than a short one, but hardly to twice its length. The interval contains two
-    /// intervals. One is that of a bootstrap over repetitions, because windows are more alike
-    /// within a repetition than between repetitions. The other is that of the binomial
-    /// distribution, because a bootstrap of few events is too narrow.
+    /// Only delays that exceed the packets' median by more than this median count as late, because
+    /// slow phases of the host prolong a long window by more than a short one, but hardly to twice
+    /// its length. The interval of the result covers two intervals. The first is that of a
+    /// bootstrap over repetitions, because windows within a repetition are more alike than windows
+    /// of different repetitions. The second is that of the binomial distribution, because a
+    /// bootstrap of few events is too narrow.
     pub fn tail(&self, seed: u64) -> Tail {
         let late: Vec<Late> = self.repetitions.iter().map(|one| self.late(one)).collect();
         let sum = late.iter().fold(Late::default(), |sum, one| sum.plus(*one));
@@ -197,22 +207,23 @@ impl Exposure {
         late
     }
 
-    /// Returns the ratio of late packets to late controls per second of exposure. `added` counts as
-    /// so many further late packets and controls. At least half a control counts.
+    /// Returns the ratio of the frequencies of late packets and of late control windows, per second
+    /// of exposure. `added` is a number of additional late packets and late control windows. At
+    /// least half a control window counts as late.
     fn ratio(&self, late: Late, added: f64) -> f64 {
         let packets = late.packets as f64 + added;
         let controls = (late.controls as f64 + added).max(0.5);
         packets / controls / self.exposure_ratio(late)
     }
 
-    /// Returns for how long all packets were exposed, divided by the same of controls.
+    /// Returns the total time for which packets were exposed, divided by that of control windows.
     fn exposure_ratio(&self, late: Late) -> f64 {
         let packets = late.all_packets as f64 * self.packet_median;
         packets / (late.all_controls as f64 * self.control_median)
     }
 
     fn ratio_interval(&self, late: &[Late], sum: Late, seed: u64) -> Interval {
-        // Of all late windows, the share p that are packets has p / (1 - p) = ratio x exposure.
+        // Among all late windows, the share p of packets satisfies p / (1 - p) = ratio x exposure.
         let events = sum.packets + sum.controls;
         let Some(share) = proportion(sum.packets, events, Confidence::P99) else {
             return Interval { low: 0.0, high: f64::INFINITY };
@@ -230,13 +241,13 @@ impl Exposure {
         Interval { low: exact.low.min(low), high: exact.high.max(high) }
     }
 
-    /// Returns a quantile of the delays of packets, by the nearest rank, or `None` if there is no
-    /// packet. Packets are censored unless the tail is the function's own.
+    /// Returns a quantile of the delays of packets by the nearest rank, or `None` if there is no
+    /// packet. Packets are censored unless the function itself causes the tail.
     ///
-    /// The quantile is attributed to the function (`is_attributed`) if the upper limit, at 99 %, of the
-    /// same quantile of the controls exceeds their median by at most the share `margin`. If the
-    /// origin of the tail is unknown, censored and uncensored quantiles must agree within the
-    /// margin as well.
+    /// The quantile is attributed to the function (`is_attributed`) if the upper limit, at 99 %, of
+    /// the same quantile of the control windows exceeds their median by at most the share `margin`.
+    /// If the origin of the tail is undecided, the quantiles with and without censoring must also
+    /// agree within the margin.
     pub fn quantile(&self, share: f64, margin: f64, tail: &Tail) -> Option<ExposedQuantile> {
         let all = || self.repetitions.iter().flat_map(|one| &one.windows);
         let of_all = || Ordered::of_numbers(all().filter_map(|one| one.packet).collect()).at(share);
@@ -252,12 +263,12 @@ impl Exposure {
                 Some(ExposedQuantile { value: of_all()?, is_attributed })
             }
             TailOrigin::Host => {
-                let Some(value) = quiet() else { return Some(untold(of_all()?)) };
+                let Some(value) = quiet() else { return Some(unattributed(of_all()?)) };
                 Some(ExposedQuantile { value, is_attributed: near(self.quiet_controls()) })
             }
             TailOrigin::Undecided => {
                 let uncensored = of_all()?;
-                let Some(value) = quiet() else { return Some(untold(uncensored)) };
+                let Some(value) = quiet() else { return Some(unattributed(uncensored)) };
                 let agrees = (uncensored - value).abs() <= margin * value;
                 Some(ExposedQuantile {
                     value,
@@ -275,18 +286,19 @@ impl Exposure {
     }
 }
 
-fn untold(value: f64) -> ExposedQuantile {
+fn unattributed(value: f64) -> ExposedQuantile {
     ExposedQuantile { value, is_attributed: false }
 }
 
-/// Returns the median by the nearest rank, without sorting all values.
+/// Returns the median by the nearest-rank method, without sorting all values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     let place = values.len().checked_sub(1)? / 2;
     Some(*values.select_nth_unstable_by(place, f64::total_cmp).1)
 }
 
-/// The random numbers of the bootstrap: SplitMix64 (G. L. Steele, D. Lea, C. H. Flood, Fast
-/// Splittable Pseudorandom Number Generators, OOPSLA 2014). The same seed yields the same interval.
+/// A generator of the random numbers for the bootstrap: SplitMix64 (G. L. Steele, D. Lea, C. H.
+/// Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014). The same seed yields the
+/// same interval.
 struct SplitMix(u64);
 
 impl SplitMix {
@@ -297,7 +309,7 @@ impl SplitMix {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `end`, or 0 if `end` is 0.
+    /// Returns a random number below `end`, or 0 if `end` is 0.
     fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }

@@ -1,9 +1,9 @@
-//! The fairness of a distribution of shares.
+//! The fairness with which a total is shared.
 
 /// Returns Jain's fairness index of n shares (R. Jain, D. Chiu, W. Hawe, DEC-TR-301, 1984): the
 /// square of their sum, divided by n times the sum of their squares. The index is 1 if all shares
-/// are equal, and 1/n if one of them is everything. Returns `None` if there is no share or all are
-/// zero.
+/// are equal, and 1/n if all shares but one are zero. Returns `None` if there is no share or all
+/// are zero.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut n, mut sum, mut squares) = (0u64, 0.0, 0.0);
     for share in shares {
@@ -14,7 +14,7 @@ pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     if squares == 0.0 {
         return None;
     }
-    // Rounding must not push the index of equal shares above 1.
+    // Rounding must not raise the index of equal shares above 1.
     Some((sum * sum / (n as f64 * squares)).min(1.0))
 }
 

@@ -15,14 +15,15 @@
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
 //!   relative to a base.
 //! * **Agreement** ([`Criterion`]) with a published value follows from an interval over rounds and
-//!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a rate,
-//!   a time or a ratio is that of its logarithms ([`Noise`]), because such figures are positive and
-//!   their noise multiplies them; that of a share or a difference is Student's interval as it is.
+//!   two nested regions ([`Region`]) that were fixed before the measurement. The interval of a
+//!   rate, a time or a ratio is that of its logarithms ([`Noise`]), because such figures are
+//!   positive and their noise multiplies them; that of a share or a difference is Student's
+//!   interval as it is.
 //! * **Stalls of the host** ([`exposure`]) are distinguished from delays of a function by control
 //!   windows beside every packet.
 //!
 //! Every interval assumes that the samples are independent and identically distributed. Successive
-//! packets often are not; the caller decides what counts as a sample.
+//! packets often are not independent, so the caller must decide what counts as a sample.
 //!
 //! ```
 //! use statistics::{Confidence, Difference, Estimate, proportion};
@@ -37,9 +38,9 @@
 //! ```
 //!
 //! All intervals are based on one special function, the regularized incomplete beta function, and
-//! on its inverse, which is found by robust bisection. This crate evaluates the function itself:
-//! other implementations need a number of steps proportional to the number of samples, or stop
-//! before they converge.
+//! on its inverse, which is found by robust bisection. This crate evaluates the function itself,
+//! because other implementations need a number of steps proportional to the number of samples, or
+//! stop before they converge.
 
 mod beta;
 mod chi_square;

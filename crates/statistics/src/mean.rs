@@ -35,7 +35,7 @@ pub fn standard_deviation(values: &[f64]) -> Option<f64> {
 /// `freedom` need not be an integer. It is clamped between 1 and 10^7, where the quantile agrees
 /// with that of the normal distribution to six digits.
 pub fn student_t(confidence: Confidence, freedom: f64) -> f64 {
-    // A NaN counts as one degree of freedom, the most cautious value.
+    // A NaN counts as one degree of freedom, which is the most cautious value.
     let freedom = if freedom.is_nan() { 1.0 } else { freedom.clamp(1.0, 1e7) };
     let square = beta::quantile(confidence.level(), 0.5, freedom / 2.0);
     (freedom * square / (1.0 - square)).sqrt()
@@ -58,7 +58,7 @@ pub struct Estimate {
     pub min: f64,
     /// The largest value of all repetitions.
     pub max: f64,
-    /// The largest value that the figure can have, if a limit is known beyond that of its unit.
+    /// The largest value that the figure can have, if a limit other than that of its unit is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
 }
@@ -89,8 +89,9 @@ impl Estimate {
     /// Returns the 95 % confidence interval of the mean, clipped to the possible values, or `None`
     /// for one repetition.
     ///
-    /// Student's interval is symmetrical, so with few repetitions it may extend beyond the possible
-    /// values. A limit of these that an observed value exceeds does not apply.
+    /// Student's interval is symmetrical, so that with few repetitions it may extend beyond the
+    /// possible values. A limit of the possible values is not applied if an observed value exceeds
+    /// it.
     pub fn interval(&self, unit: Unit) -> Option<Interval> {
         let half = self.ci95.filter(|half| half.is_finite())?;
         let possible = unit.possible();
@@ -103,8 +104,8 @@ impl Estimate {
     }
 
     /// Estimates a figure that is computed from the samples of each repetition, such as a
-    /// percentile. If a repetition has too few samples for it, returns the figure of all samples
-    /// together, as a single repetition without an interval.
+    /// percentile. If a repetition has too few samples for the figure, returns the figure of all
+    /// samples together as a single repetition, without an interval.
     pub fn of_each_or_all(
         each: impl IntoIterator<Item = Option<f64>>,
         all: impl FnOnce() -> Option<f64>,
@@ -142,7 +143,7 @@ impl fmt::Display for Estimate {
 /// The difference between two means, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The mean of the other side minus the mean of the base.
+    /// The mean of the other side less the mean of the base.
     pub mean: f64,
     /// Half the width of the 95 % confidence interval of the difference, or `None` if either side
     /// has only one repetition.

@@ -3,12 +3,12 @@
 use crate::beta;
 use crate::confidence::Confidence;
 
-/// Samples in ascending order. All of them are kept, so percentiles are exact.
+/// Samples in ascending order. All samples are kept, so that percentiles are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Ordered<T>(Vec<T>);
 
 impl Ordered<f64> {
-    /// Sorts floating-point samples; positive NaN values come last.
+    /// Sorts floating-point samples in ascending order. NaN values with a positive sign come last.
     pub fn of_numbers(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         Self(values)
@@ -38,8 +38,8 @@ impl<T: Copy> Ordered<T> {
     }
 
     /// Returns the confidence interval of a percentile of the underlying distribution, as the two
-    /// samples between which it lies; see [`Ranks`]. An end is `None` if there are too few samples
-    /// to bound the percentile on that side.
+    /// samples between which the percentile lies (see [`Ranks`]). An end is `None` if there are too
+    /// few samples to bound the percentile on that side.
     pub fn interval(&self, share: f64, confidence: Confidence) -> [Option<T>; 2] {
         let ranks = Ranks::of(self.0.len() as u64, share, confidence);
         [ranks.low, ranks.high]
@@ -76,15 +76,15 @@ impl<T: Copy> Ordered<T> {
 /// samples.
 ///
 /// At least one sample must lie beyond the percentile: n (1 - share) >= 1, so p99.9 needs 1,000
-/// samples. With fewer, the percentile would equal the largest sample, which says nothing about the
-/// tail. All verbs show a dash, or no value, for a percentile that cannot be stated.
+/// samples. With fewer samples, the percentile would equal the largest sample, which does not
+/// describe the tail. All verbs show a dash, or no value, for a percentile that cannot be stated.
 pub fn can_state(share: f64, samples: u64) -> bool {
     // In binary floating point, 100 (1 - 0.99) is slightly below 1.
     samples as f64 * (1.0 - share) >= 1.0 - 1e-9
 }
 
-/// Returns the rank, from 1, of the sample that is the percentile for a share of `count` samples;
-/// `None` without samples, or if the share is NaN.
+/// Returns the rank, from 1, of the sample that is the percentile for a share of `count` samples.
+/// Returns `None` without samples, or if the share is NaN.
 fn rank(count: u64, share: f64) -> Option<u64> {
     if count == 0 || share.is_nan() {
         return None;
@@ -99,9 +99,9 @@ fn rank(count: u64, share: f64) -> Option<u64> {
 ///
 /// The number of samples at or below the percentile has a binomial distribution, regardless of the
 /// distribution of the samples (H. A. David, H. N. Nagaraja, Order Statistics, 3rd edition, 7.1;
-/// J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, theorem 2.1).
-/// Each end is wrong with at most half of the probability that the confidence leaves. A caller that
-/// keeps a histogram can look up the values at these ranks.
+/// J.-Y. Le Boudec, Performance Evaluation of Computer and Communication Systems, theorem 2.1). The
+/// percentile lies beyond each end with at most half of the probability that the confidence leaves.
+/// A caller that keeps a histogram can look up the values at these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranks {
     /// The lower rank. It is `None` if not even the least sample is below the percentile with
@@ -123,7 +123,7 @@ impl Ranks {
         let at_most = |samples: u64| beta::binomial(samples, count, share);
         // The sample of rank l exceeds the percentile only if fewer than l samples are at or below
         // the percentile. The sample of rank u is at or below the percentile only if at least u
-        // samples are.
+        // samples are at or below it.
         let low = first(count, |rank| at_most(rank) > tail);
         let high = first(count, |rank| rank > 0 && at_most(rank - 1) >= 1.0 - tail);
         Self {
@@ -134,7 +134,7 @@ impl Ranks {
 }
 
 /// Returns the smallest number from 0 to `count` for which `holds` is true, or `count` if there is
-/// none. `holds` must stay true once it is.
+/// none. If `holds` is true for a number, it must be true for all larger numbers.
 fn first(count: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {

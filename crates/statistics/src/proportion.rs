@@ -3,10 +3,11 @@
 use crate::beta;
 use crate::confidence::{Confidence, Interval};
 
-/// Returns the confidence interval of a probability of which `successes` in `trials` were observed,
-/// by the method of C. J. Clopper and E. S. Pearson (The use of confidence or fiducial limits
-/// illustrated in the case of the binomial, Biometrika 26, 1934). The interval holds with at least
-/// the stated confidence. Returns `None` without trials, or with more successes than trials.
+/// Returns the confidence interval of the probability of an event that occurred `successes` times
+/// in `trials` trials, by the method of C. J. Clopper and E. S. Pearson (The use of confidence or
+/// fiducial limits illustrated in the case of the binomial, Biometrika 26, 1934). The interval
+/// contains the probability with at least the stated confidence. Returns `None` without trials, or
+/// with more successes than trials.
 pub fn proportion(successes: u64, trials: u64, confidence: Confidence) -> Option<Interval> {
     if trials == 0 || successes > trials {
         return None;

@@ -6,16 +6,16 @@ use std::str::FromStr;
 
 use crate::confidence::Interval;
 
-/// A set of numbers without gaps, which may be unbounded on either side. Its text is `1.2..1.6`,
-/// where both ends belong to the region, `> 1.05` or `< 0.9`, where the end does not, or a single
-/// number, `= 178734`.
+/// A set of numbers without gaps, which may be unbounded on either side. Its text is `1.2..1.6`
+/// (both ends belong to the region), `> 1.05` or `< 0.9` (the end does not belong to it), or `=
+/// 178734` (a single number).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Region {
     low: Bound<f64>,
     high: Bound<f64>,
 }
 
-/// The relation of an interval to a region.
+/// The relation between an interval and a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overlap {
     /// The interval lies in the region.
@@ -56,7 +56,7 @@ impl Region {
         Self { low: Bound::Unbounded, high: Bound::Excluded(limit) }
     }
 
-    /// Returns the region of the numbers in an interval, its ends included.
+    /// Returns the region of the numbers in an interval, including the ends.
     pub fn of(interval: Interval) -> Self {
         Self { low: Bound::Included(interval.low), high: Bound::Included(interval.high) }
     }
@@ -224,7 +224,8 @@ mod tests {
     }
 
     proptest! {
-        /// The overlap agrees with the membership of the interval's numbers in the region.
+        /// An interval lies inside, partly inside or outside of the region, according to whether
+        /// all, some or none of its numbers are in the region.
         #[test]
         fn overlaps_agree_with_membership(
             region in any_region(), low in -10i32..10, width in 0i32..10,

@@ -5,11 +5,11 @@ use std::fmt;
 use crate::order::Ordered;
 
 /// The median, the lowest and the highest value of a few trials of a benchmark. A handful of trials
-/// shows how much the machine disturbs a benchmark, but does not determine a distribution. It is
-/// formatted as `median (lowest-highest)`, with the precision of the format string.
+/// shows how much the machine disturbs a benchmark, but does not determine a distribution. The
+/// summary is formatted as `median (lowest-highest)`, with the precision of the format string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The median; for an even number of trials, the lower one of the middle two values.
+    /// The median. For an even number of trials, it is the lower of the middle two values.
     pub median: f64,
     /// The lowest value of the trials.
     pub low: f64,
@@ -27,7 +27,8 @@ impl Spread {
 
 impl fmt::Display for Spread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The default precision yields whole numbers from 100 on, and one decimal below.
+        // By default, numbers from 100 on are shown as whole numbers, and smaller ones with one
+        // decimal.
         let digits = f.precision().unwrap_or(if self.median < 100.0 { 1 } else { 0 });
         let text =
             format!("{:.digits$} ({:.digits$}-{:.digits$})", self.median, self.low, self.high);
@@ -36,7 +37,7 @@ impl fmt::Display for Spread {
 }
 
 /// Writes `text` in the width and alignment of the format string. `Formatter::pad` would truncate
-/// the text to the precision, which here applies to numbers.
+/// the text to the precision, which applies to numbers here.
 pub(crate) fn padded(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
     let width = f.width().unwrap_or(0);
     match f.align() {

@@ -8,17 +8,17 @@ use crate::confidence::Interval;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Seconds.
+    /// A time in seconds.
     Seconds,
-    /// Events per second.
+    /// A number of events per second.
     PerSecond,
     /// A number of items.
     Count,
     /// A share from 0 to 1.
     Fraction,
-    /// Percent of one core; four busy cores are 400.
+    /// CPU time in percent of one core, so that four busy cores are 400.
     CpuPercent,
-    /// Bytes.
+    /// A number of bytes.
     Bytes,
     /// An index without a unit, which is at most 1, such as a fairness index.
     Index,
@@ -40,7 +40,7 @@ impl Unit {
 
     /// Returns the range of the values that a figure of this unit can have. No time, rate, count or
     /// size is below 0, and no share and no index is above 1. The largest CPU usage depends on the
-    /// number of cores, see [`Estimate::at_most`](crate::Estimate::at_most). The range does not
+    /// number of cores (see [`Estimate::at_most`](crate::Estimate::at_most)). The range does not
     /// hold for differences between figures.
     pub const fn possible(self) -> Interval {
         let (low, high) = match self {
@@ -53,8 +53,8 @@ impl Unit {
         Interval { low, high }
     }
 
-    /// Returns the spellings with which a limit may be written in this unit, each with the factor
-    /// to the base unit, and an example of a value.
+    /// Returns the spellings of the unit in a limit, each with its factor to the base unit, and an
+    /// example of a value.
     pub(crate) const fn spellings(self) -> (&'static [(&'static str, f64)], &'static str) {
         match self {
             Self::Seconds => {

@@ -6,7 +6,7 @@
 //! entry's action, reads and writes the parameters there, and finally calls `leave` if there is
 //! one. Whoever makes the [`Access`] chooses how threads share the table ([`Sharing`]):
 //! * alone or apart: no lock is taken and no read is repeated.
-//! * words: no lock is taken either; other threads write entries too, but an action writes one
+//! * words: no lock is taken either. Other threads write entries too, but an action writes one
 //!   word, by one store.
 //! * unlocked: the caller receives a consistent copy, and `leave` writes the whole copy back. If
 //!   two threads write one entry at the same time, one of the writes may be lost.
@@ -25,20 +25,20 @@ pub(crate) type Find = unsafe extern "C" fn(*mut Access, u64, u64) -> Place;
 /// A function to call after an action that writes its entry. It stores the parameters that the
 /// action wrote, releases the lock of the entry, or both.
 pub(crate) type Leave = unsafe extern "C" fn(*mut Access);
-/// A function that prefetches the memory to which the parameters of entries point; see
-/// [`Access::prefetch_named`].
+/// A function that prefetches the memory to which the parameters of entries point (see
+/// [`Access::prefetch_named`]).
 pub(crate) type Name = unsafe fn(&Access, (&[[u64; 2]], &[u64]), usize, (&mut [u64], &mut [u32]));
 /// A function that writes the hash of each key. If keys are entry numbers, it writes the number of
 /// each key's bucket instead.
 pub(crate) type Hashes = fn(&[[u64; 2]], &mut [u64]);
 /// A function that writes the address and the action of the entry of each key, given the hashes of
-/// the keys; see [`Access::locate`].
+/// the keys (see [`Access::locate`]).
 pub(crate) type Locate = unsafe fn(&Access, &[[u64; 2]], &[u64], &mut [Place]);
 /// A function that prefetches the bucket at an address.
 pub(crate) type Prefetch = extern "C" fn(*const u8);
 
-/// Returns whether an action writes its entry, given a mask with a bit for each action that does.
-/// An action after the first 64 has no bit and does not write.
+/// Returns whether an action writes its entry. `writing` is a mask with a bit for each action that
+/// does. An action after the first 64 has no bit and does not write.
 #[inline]
 pub(crate) fn does_write(writing: u64, action: u64) -> bool {
     action < u64::from(u64::BITS) && writing >> action & 1 == 1
@@ -48,10 +48,10 @@ pub(crate) fn does_write(writing: u64, action: u64) -> bool {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Place {
-    /// The address of the action's parameters, whose size was chosen when the table was made; null
-    /// if the table has no entry with this key.
+    /// The address of the action's parameters, or null if the table has no entry with this key. The
+    /// size of the parameters was chosen when the table was made.
     pub value: *mut u8,
-    /// The entry's action; 0 if the table has no entry with this key.
+    /// The action of the entry, or 0 if the table has no entry with this key.
     pub action: u64,
 }
 
@@ -74,14 +74,14 @@ pub struct Access {
     pub find: Find,
     /// The function that prefetches the bucket at an address.
     pub prefetch: Prefetch,
-    /// The function to call after an action that writes its entry; `None` if no call is needed.
+    /// The function to call after an action that writes its entry. `None` if no call is needed.
     pub leave: Option<Leave>,
-    /// The address of the first bucket; see [`Probe`].
+    /// The address of the first bucket. [`Probe`] describes the layout of a bucket.
     pub buckets: *mut u8,
-    /// The mask of the bits of a hash that form the number of the bucket.
+    /// A mask that selects the bits of a hash that form the number of the bucket.
     pub mask: u64,
-    /// The number of low bits of an entry number that select a slot; the other bits select a
-    /// bucket. This is used only if keys are entry numbers.
+    /// The number of low bits of an entry number that select a slot and the other bits select a
+    /// bucket. The field is used only if keys are entry numbers.
     pub(crate) number_bits: u64,
     /// 1 if machine code may find entries in the buckets and write them there without calling
     /// `find`, otherwise 0. It is 1 only if entries are stored in the buckets and no thread writes
@@ -98,11 +98,12 @@ pub struct Access {
     pub(crate) name: Name,
     pub(crate) hashes: Hashes,
     pub(crate) locate: Locate,
-    /// The number of bytes at [`Place::value`].
+    /// The size, in bytes, of the parameters at [`Place::value`].
     pub(crate) value_bytes: usize,
-    /// The address of the buckets, or of the table with an index, from which the access was made.
+    /// The address of the part of the table that this access uses: the buckets in inline storage,
+    /// otherwise the table with an index.
     pub(crate) body: *const c_void,
-    /// A bit for each action that writes its entry.
+    /// A mask with a bit for each action that writes its entry.
     pub(crate) writing: u64,
     /// The lock that is held until `leave`, or null if nothing is locked. It is the address of the
     /// locked bucket. If the lock is not in a bucket, it is an arbitrary non-null value.
@@ -125,7 +126,7 @@ unsafe impl Send for Access {}
 // pointers is reached only by the access's functions.
 unsafe impl Sync for Access {}
 
-/// The way in which threads that use one table at the same time are kept from disturbing each
+/// The protocol by which several threads use one table at the same time without disturbing each
 /// other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
@@ -133,10 +134,10 @@ pub enum Sharing {
     Alone,
     /// Several threads use the table, and none writes an entry that another thread uses.
     Apart,
-    /// Several threads use the table, and an action writes at most one number of its entry, which
-    /// has 1, 2, 4 or 8 bytes. The action loads and stores the number in place, each with one
-    /// instruction. If two actions write one entry at the same time, one of the writes may be lost.
-    /// Entries that are not stored in a bucket are used as with [`Sharing::Unlocked`].
+    /// Several threads use the table. An action writes at most one number of 1, 2, 4 or 8 bytes in
+    /// its entry. The action loads and stores the number in place, each with one instruction. If
+    /// two actions write one entry at the same time, one of the writes may be lost. Entries that
+    /// are not stored in a bucket are used as with [`Sharing::Unlocked`].
     Words,
     /// Entries are read and written whole. If two actions write one entry at the same time, one of
     /// the writes may be lost.
@@ -173,10 +174,10 @@ impl Access {
         self.buckets.wrapping_add(bucket as usize * LINE)
     }
 
-    /// Returns this access with its buckets prefetched for writing from now on. Callers use it if
-    /// several threads write the table and most packets write the entry that they find: a cache
-    /// line that was prefetched for reading would have to be requested from the other cores a
-    /// second time for the write.
+    /// Returns this access with a change: it prefetches buckets for writing from now on. This saves
+    /// time if several threads write the table and most packets write the entry that they find,
+    /// because a cache line that was prefetched for reading would have to be requested from the
+    /// other cores a second time for the write.
     #[must_use]
     pub fn for_writers(mut self) -> Self {
         self.prefetches_for_writing = true;
@@ -219,9 +220,9 @@ impl Access {
         }
     }
 
-    /// Prefetches the buckets after those of these bucket addresses that have overflowed. An entry
-    /// whose bucket was full when it was inserted lies in a later bucket.
-    /// About a tenth of the entries do if a bucket has room for two or three entries.
+    /// Prefetches, for each of these buckets that has overflowed, the bucket after it. An entry
+    /// whose bucket was full when it was inserted lies in a later bucket. If a bucket has room for
+    /// two or three entries, this applies to about a tenth of the entries.
     ///
     /// # Safety
     /// Each address must be that of a bucket of a table that is alive and may be accessed without
@@ -246,7 +247,7 @@ impl Access {
     /// `named`, and the cache line at the address is prefetched. Zero is written instead if the key
     /// has no entry, if its entry is neither in its home bucket nor in the next one, or if entries
     /// may not be accessed without `find`. `buckets` holds the addresses of the home buckets of the
-    /// first keys; those of the other keys are computed.
+    /// first keys. Those of the other keys are computed.
     ///
     /// `found` receives the position of each key's entry, encoded by the constants of [`Probe`]
     /// that begin with `FOUND`. It receives zero if `named` received no address, if keys are entry

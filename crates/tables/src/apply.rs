@@ -1,5 +1,5 @@
-//! Batches of packets on one table, from Rust. Measurements, and programs without generated code,
-//! use this in place of machine code.
+//! Applies a table to batches of packets in Rust. Measurements, and programs without generated
+//! code, use this in place of machine code.
 //!
 //! A [`TableWorker`] enters the gate once for each batch. The buckets of the next [`BATCH`] keys
 //! are prefetched while the actions of the packets before them run. If entries are in their buckets
@@ -104,8 +104,8 @@ pub struct TableWorker {
     way: Option<Way>,
 }
 
-/// A worker's access to its table. It is valid as long as [`PackedTable::reached`] returns the
-/// value that is stored in the field `reached`.
+/// A worker's means of access to its table. It is valid as long as [`PackedTable::reached`] returns
+/// the value that is stored in the field `reached`.
 #[derive(Debug)]
 struct Way {
     /// The version of the worker's group at which `reached` was last found to be current.
@@ -150,9 +150,9 @@ impl TableWorker {
         Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
     }
 
-    /// Prefetches the buckets of the keys of the next packets. The result of [`TableWorker::apply`]
-    /// for these packets is the same without this call, which only saves time, and only in a table
-    /// whose keys are matched exactly.
+    /// Prefetches the buckets of the keys of the next packets. This call does not change the result
+    /// of [`TableWorker::apply`]. It saves time in a table whose keys are matched exactly, and has
+    /// no effect on other tables.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
         let Some(Way { access, .. }) = &self.way else { return };
         for keys in keys.chunks(BATCH) {
@@ -316,7 +316,7 @@ impl Way {
 }
 
 /// Runs the actions of packets on the entries that `access` finds for `keys`. `first` is the index
-/// of the first packet in its batch; `length` is the number of bytes of the parameters.
+/// of the first packet in its batch, and `length` is the number of bytes of the parameters.
 ///
 /// # Safety
 /// The caller must be inside the gate. `access` must have been made since the caller entered the

@@ -24,7 +24,7 @@ const SEGMENTS: usize = (31 - FIRST.ilog2()) as usize;
 /// The number of replaced blocks after which the writer checks which of them it can reuse.
 const WAITING: usize = if cfg!(loom) { 1 } else { 256 };
 /// The number of words of replaced blocks after which the writer checks which of them it can reuse,
-/// however few the blocks are.
+/// even if there are fewer than [`WAITING`] blocks.
 const WAITING_WORDS: usize = FIRST;
 /// The largest block, in words, that is exactly as long as its contents. Longer blocks are rounded
 /// up.
@@ -231,8 +231,8 @@ impl<'a> Root<'a> {
     }
 }
 
-/// Returns the 32-bit half with this index; each word holds two halves, the low one first. Returns
-/// 0 beyond the end.
+/// Returns the 32-bit half with this index. Each word consists of two halves, of which the low one
+/// is first. Returns 0 beyond the end.
 #[inline(always)]
 pub(crate) fn half(words: &[AtomicU64], index: usize) -> u32 {
     let word = words.get(index / 2).map_or(0, |word| word.load(Ordering::Acquire));
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_used_again_when_nobody_sees_it_and_at_once_if_nobody_did() {
+    fn a_block_is_reused_only_when_no_worker_can_reach_it() {
         let (arena, mut writer, domain) = (Arena::new(), Writer::default(), Domain::new());
         let first = writer.make(&arena, &[1, 2]).unwrap();
         writer.roll_back();

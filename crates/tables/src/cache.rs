@@ -2,8 +2,9 @@
 //!
 //! Processors report the size of their last-level cache, but a guest of a hypervisor may get only a
 //! part of it: the hypervisor divides the cache among guests, or reports that of another machine.
-//! Only latency shows what a program can use. Accesses in random order over a region that fits the
-//! cache take the latency of the cache; over a larger region, a share of them takes that of memory.
+//! Only latency shows what a program can use. Accesses in random order to a region that fits into
+//! the cache have the latency of the cache. In a larger region, a share of the accesses has the
+//! latency of memory.
 //!
 //! [`next_step`] chooses which size to measure next, and finds the cache in the latencies so far.
 //! It does arithmetic only. [`measure`] makes the measurements that [`next_step`] returns.
@@ -21,14 +22,14 @@ const MISSING: f64 = 0.25;
 /// The smallest ratio of latencies that counts as the rise from the cache to memory. A smaller rise
 /// may be noise, or an effect of address translation.
 const RISE: f64 = 1.5;
-/// The largest factor by which latency may rise when the size of a region doubles for the latency
-/// to count as that of memory.
+/// The largest factor by which latency may rise when the size of a region doubles and still count
+/// as settled, at the latency of memory.
 const SETTLED: f64 = 1.15;
 /// The ratio of [`LastLevel::exceeds`] to [`LastLevel::fits`] at which the bisection ends.
 const RESOLUTION: f64 = 1.06;
 /// The number of times that the end of the cache is searched for.
 const SEARCHES: usize = 3;
-/// The unit of measured sizes in bytes.
+/// The unit in which sizes of regions are measured, in bytes.
 const UNIT: usize = 64 << 10;
 /// The time for which accesses to a region of one size are measured.
 const TIME: Duration = Duration::from_millis(40);
@@ -83,7 +84,7 @@ pub enum Step {
 pub struct Sizes {
     /// The smallest size to measure, in bytes. It must be larger than the second-to-last cache.
     pub least: usize,
-    /// The largest size in bytes.
+    /// The largest size to measure, in bytes.
     pub most: usize,
 }
 
@@ -146,7 +147,7 @@ pub fn measure(caches: &[Cache], interrupt: &AtomicBool) -> Option<LastLevel> {
             }
             Step::Found(one) => {
                 found.push(one);
-                // Only the sizes of the bisection are measured again.
+                // The next search measures only the sizes of the bisection again.
                 points.retain(|point| {
                     let doublings = point.bytes / sizes.least;
                     doublings.is_power_of_two() && doublings * sizes.least == point.bytes
@@ -189,7 +190,7 @@ mod tests {
 
     impl Memory {
         /// Returns the latency of a region. A cache that replaces lines at random keeps a share of
-        /// a larger region; otherwise a cycle through a larger region misses always.
+        /// a larger region. Otherwise a cycle through a larger region misses always.
         fn latency(self, bytes: usize) -> f64 {
             let kept = match (bytes <= self.cache, self.is_random) {
                 (true, _) => 1.0,

@@ -2,7 +2,7 @@
 //! a program.
 //!
 //! The cells are contiguous, so machine code computes the address of each. A page of memory is
-//! allocated when a cell of the page is first accessed. Each operation on one cell is atomic; a
+//! allocated when a cell of the page is first accessed. Each operation on one cell is atomic. A
 //! sequence of operations is not.
 
 use std::fmt;

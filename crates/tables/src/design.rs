@@ -1,12 +1,12 @@
 //! The design of a table: how it is stored, kept consistent and updated. A
-//! [`PackedTable`](crate::PackedTable) is created with one, after [`Design::check`].
+//! [`PackedTable`](crate::PackedTable) is created with a design that [`Design::check`] accepts.
 
 use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// The storage of entries, which determines how an entry is found.
+/// The data structure that stores a table's entries. It determines how an entry is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Storage {
     /// A hash leads to an index, the index to an array of pointers, and the pointer to a 64 B
@@ -78,13 +78,13 @@ pub enum Synchronisation {
         /// The method by which the writer waits after the swap.
         wait: Wait,
     },
-    /// There is one replica. Readers take no lock; they check a version, and read again if it has
+    /// There is one replica. Readers take no lock. They check a version, and read again if it has
     /// changed ("DPDK" in the paper).
     Optimistic,
-    /// Each worker has a table of its own, which contains all entries of the control plane and
-    /// which only the packets of this worker read and write. No lock is taken. Values that packets
-    /// write stay in the worker's table as long as the worker exists, so all packets that write one
-    /// entry must be processed by one worker, such as the packets of one flow.
+    /// Each worker has a table of its own. It contains all entries of the control plane, and only
+    /// the packets of this worker read and write it. No lock is taken. Values that packets write
+    /// stay in the worker's table as long as the worker exists, so all packets that write one entry
+    /// must be processed by one worker, such as the packets of one flow.
     Sharded {
         /// The number of workers for which memory is predicted. A table makes a shard for each
         /// worker that joins, whatever this number is.
@@ -325,7 +325,7 @@ pub enum DesignError {
     )]
     SharedEntriesNeedOneReplica,
     /// Packets on several cores write the same entry, but the table is sharded, so that each core
-    /// would write an entry of its own.
+    /// would write its own copy of the entry.
     #[error(
         "entries that packets on several cores write cannot be sharded, as each core has its own: use synchronisation optimistic with entry lock per-entry"
     )]

@@ -138,7 +138,7 @@ impl DigestLoop {
     }
 
     /// Starts a controller for entries of any kind, with messages in any format. `decide` returns
-    /// the controller's answer to a message, or `None` to refuse it; `apply` writes an answer to
+    /// the controller's answer to a message, or `None` to refuse it. `apply` writes an answer to
     /// the table.
     ///
     /// # Errors

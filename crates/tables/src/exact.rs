@@ -3,7 +3,7 @@
 //!
 //! Each thread of the data plane has an [`Access`] and uses it inside the gate. Functions that take
 //! `&mut` (insertion, removal, change) are called while the gate is closed, so a removal needs no
-//! epochs and a table may grow between two uses. Keys are numbers; parameters are bytes as the
+//! epochs and a table may grow between two uses. Keys are numbers. Parameters are bytes as the
 //! caller packs them.
 //!
 //! Growing takes time proportional to the number of entries, during which users would wait. If
@@ -32,7 +32,7 @@ const SMALLEST_SHRUNK: usize = 512;
 /// The largest size of an entry's parameters in bytes.
 const MAX_PARAMETERS: usize = 32;
 
-/// A table with exact keys that grows on demand; see the module.
+/// A table with exact keys that grows on demand. The module documentation describes its use.
 pub struct ExactTable {
     layout: Layout,
     shape: Shape,
@@ -102,9 +102,9 @@ impl ExactTable {
         Self::stored(Storage::Inline, EntryLock::None, key_bits, parameter_bytes, actions)
     }
 
-    /// Creates an empty table in any storage; see [`ExactTable::new`] for the sizes. In storages
-    /// with an index, entries can be locked ([`Sharing::Locked`]) only if `lock` is
-    /// [`EntryLock::PerEntry`]; the buckets of inline storage always have a lock.
+    /// Creates an empty table in any storage, with the sizes that [`ExactTable::new`] describes. In
+    /// storages with an index, entries can be locked ([`Sharing::Locked`]) only if `lock` is
+    /// [`EntryLock::PerEntry`]. The buckets of inline storage always have a lock.
     ///
     /// # Errors
     /// Returns an error in the cases of [`ExactTable::new`].
@@ -189,8 +189,8 @@ impl ExactTable {
         self.body.memory()
     }
 
-    /// Returns the access of one thread. `writing` has a bit for each action that writes its entry;
-    /// the first action has the lowest bit. Actions after the first 64 do not write.
+    /// Returns the access of one thread. `writing` has a bit for each action that writes its entry.
+    /// The first action has the lowest bit. Actions after the first 64 do not write.
     ///
     /// The functions of the access may be called while the table is alive and unchanged. After a
     /// change, the caller must make new accesses.
@@ -203,8 +203,8 @@ impl ExactTable {
     /// zeros.
     ///
     /// # Errors
-    /// Returns an error if the key exists or memory does not suffice; then the entries are
-    /// unchanged.
+    /// Returns an error, and leaves the entries unchanged, if the key exists or memory does not
+    /// suffice.
     pub fn insert(
         &mut self,
         key: u128,
@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_names_is_asked_for_and_what_one_named_that_is_gone_is_not() {
+    fn the_addresses_in_existing_entries_are_prefetched() {
         let named = 0x1234_5678_u64;
         let mut values = [0; 16];
         values[8..].copy_from_slice(&named.to_ne_bytes());
@@ -825,7 +825,7 @@ mod tests {
     }
 
     #[test]
-    fn what_entries_behind_full_buckets_name_is_asked_for() {
+    fn addresses_in_entries_of_overflowed_buckets_are_prefetched() {
         for (key_bits, bytes) in [(32, 8), (64, 8), (104, 8), (128, 16)] {
             let mut table = ExactTable::new(key_bits, bytes, 2).unwrap();
             let count = if cfg!(miri) { 60 } else { 3000_u64 };
@@ -897,7 +897,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_entry_with_a_number_names_is_asked_for() {
+    fn addresses_in_numbered_entries_are_prefetched() {
         let mut table = ExactTable::numbered(Storage::Inline, EntryLock::None, 16, 2).unwrap();
         let named = |number: u64| (number * 0x1_0000).to_ne_bytes();
         for number in 1..=200_u64 {

@@ -2,7 +2,7 @@
 //! optional fields. Machine code and [`TableWorker`](crate::TableWorker) call it.
 //!
 //! The result of a search is a number, which is the key of the entry in an
-//! [`ExactTable`](crate::ExactTable) with 32-bit keys; the rules for threads that use that table
+//! [`ExactTable`](crate::ExactTable) with 32-bit keys. The rules for threads that use that table
 //! apply here too. Each thread of the data plane has a [`Searcher`] and uses it inside a
 //! [`Gate`](crate::Gate). Unless documented otherwise, functions that take `&mut` are called while
 //! the gate is closed.
@@ -36,13 +36,12 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAX_KEY: u32 = 128;
 
-/// The largest number of entries for which a search is not rebuilt to save memory. It is compared
-/// with the largest number of entries since the search was last built. If no entries are left, the
-/// limit is an eighth of this number.
+/// A search that has never had more than this number of entries since it was last built is not
+/// rebuilt to save memory. If no entries are left, an eighth of this number is the limit.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
-/// value. See the module.
+/// value.
 pub struct Finder {
     fields: Vec<MatchField>,
     // Searchers hold the address of the body, which must not change when the finder is moved.
@@ -66,7 +65,7 @@ struct Body {
     few: Few,
 }
 
-/// A change of the entries that was prepared and that searching threads do not see yet.
+/// A change of the entries that has been prepared but that searching threads do not see yet.
 struct Pending {
     prepared: Prepared,
     link: Link,
@@ -139,7 +138,7 @@ impl Finder {
     /// Returns the position of each field in a packed key, as the distance between the lowest bit
     /// of the key and that of the field. Returns `None` if keys are too wide. Fields are placed
     /// from the highest bit of the key downwards. If a field needs a priority, all fields begin at
-    /// whole bytes; otherwise the exact ones come first.
+    /// whole bytes. Otherwise the exact ones come first.
     #[must_use]
     pub fn places(fields: &[MatchField]) -> Option<Vec<u32>> {
         let bytewise = has_priorities(fields);
@@ -170,8 +169,8 @@ impl Finder {
     /// without priorities must differ in their matches.
     ///
     /// # Errors
-    /// Returns an error if the matches do not fit the fields or memory does not suffice; then
-    /// nothing has changed.
+    /// Returns an error, and changes nothing, if the matches do not fit the fields or memory does
+    /// not suffice.
     pub fn insert(
         &mut self,
         matches: &[FieldMatch],
@@ -388,9 +387,10 @@ impl Searcher {
         }
     }
 
-    /// Prefetches the memory that the searches for these keys read first. Does so only if keys have
-    /// up to 64 bits, are matched by prefix, and are too many for a linear search. The caller may
-    /// do other work before it calls [`Searcher::find_all`], which finds the entries.
+    /// Prefetches the memory that the searches for these keys read first. Does nothing unless keys
+    /// have up to 64 bits and are matched by prefix, and there are too many entries for a linear
+    /// search. The caller may do other work before it calls [`Searcher::find_all`], which finds the
+    /// entries.
     ///
     /// # Safety
     /// The finder must be alive, and no thread may change it during the call.
@@ -450,8 +450,8 @@ impl Search {
     }
 }
 
-/// The kind of a search by rules with priorities. The other two kinds are [`SHORT`], a search by
-/// prefixes of keys of one word, and [`MEDIUM`], a search by prefixes of keys of two words.
+/// The constant for searches by rules with priorities. The other kinds of searches are [`SHORT`],
+/// by prefixes of keys of one word, and [`MEDIUM`], by prefixes of keys of two words.
 const RULES: u8 = 0;
 const SHORT: u8 = 1;
 const MEDIUM: u8 = 2;
@@ -672,7 +672,7 @@ mod tests {
         found as u32
     }
 
-    /// Adds and removes entries; each search must find what a scan of all entries finds.
+    /// Adds and removes entries. Each search must find what a scan of all entries finds.
     #[test]
     fn the_best_entry_is_found_whatever_the_fields() {
         use MatchKind::{Exact, Lpm, Optional, Range, Ternary};
@@ -709,7 +709,7 @@ mod tests {
                 let matches_new: Vec<FieldMatch> =
                     fields.iter().map(|field| draw(&mut random, field)).collect();
                 let priority = if ranked { 1 + random.u32(..5) } else { 0 };
-                // Entries without a priority must differ in their matches; all prefixes of no bits
+                // Entries without a priority must differ in their matches. All prefixes of no bits
                 // are equal.
                 if ranked || known.iter().all(|other| other.matches != matches_new) {
                     let number = finder.insert(&matches_new, priority, order).unwrap();

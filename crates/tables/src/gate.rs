@@ -3,7 +3,7 @@
 //!
 //! Each worker has a lane of its own, in which it announces that a packet is inside, so workers
 //! write no common cache line. A thread that closes the gate announces that and then reads all
-//! lanes; a packet announces that it is inside and then reads whether the gate is closed. All four
+//! lanes. A packet announces that it is inside and then reads whether the gate is closed. All four
 //! steps are sequentially consistent, so at least one of the two sides sees the announcement of the
 //! other. `tests/models.rs` explores the interleavings.
 //!
@@ -17,7 +17,7 @@ use crate::sync::{
 };
 
 /// A gate that packets enter before they use tables, and that the control plane closes while it
-/// makes several changes that packets must see as one; see the module.
+/// makes several changes that packets must see as one.
 #[derive(Debug)]
 pub struct Gate {
     closed: AtomicBool,
@@ -29,13 +29,13 @@ pub struct Gate {
 #[derive(Debug, Default)]
 struct Lanes {
     all: Vec<Arc<Lane>>,
-    /// The number of workers that wait until the gate is opened. If it is zero, opening the gate
-    /// needs no system call to wake them.
+    /// The number of workers that wait until the gate is opened. If the number is zero, opening the
+    /// gate needs no system call to wake them.
     waiting: usize,
 }
 
-/// A worker's announcement of whether it is inside the gate. Its alignment keeps the lanes of two
-/// workers out of one cache line, and out of one pair of lines that the processor fetches together.
+/// A worker's announcement of whether it is inside the gate. The alignment keeps the lanes of two
+/// workers from sharing a cache line, or a pair of lines that the processor fetches together.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Lane {
@@ -115,8 +115,8 @@ impl Gate {
     }
 
     /// Calls `work` outside the gate for a packet that is inside, so that a thread that is waiting
-    /// to close the gate can do so. The packet is inside again when this returns, also if `work`
-    /// panics. The caller must hold the guard that [`Gate::enter`] returned for this lane.
+    /// to close the gate can do so. When this function returns, or if `work` panics, the packet is
+    /// inside again. The caller must hold the guard that [`Gate::enter`] returned for this lane.
     pub fn outside<R>(&self, lane: &Lane, work: impl FnOnce() -> R) -> R {
         drop(Inside { lane });
         let _outside = Outside { gate: self, lane };
@@ -128,14 +128,14 @@ impl Gate {
         self.closed.store(true, Ordering::SeqCst);
         fence_of_models();
         let mut spins = 0;
-        // Workers may join and leave during the wait; they take the lock to do so.
+        // Workers may join and leave during the wait. They take the lock to do so.
         while lock(&self.lanes).all.iter().any(|lane| is_inside(lane.steps.load(Ordering::SeqCst)))
         {
             relax(&mut spins);
         }
     }
 
-    /// Waits until every packet that is inside now has left; other packets may enter meanwhile. If
+    /// Waits until every packet that is inside now has left. Other packets may enter meanwhile. If
     /// the caller stored a value with sequential consistency before this call, and packets load it
     /// with sequential consistency after they enter, then all packets that are inside when this
     /// returns see that value.

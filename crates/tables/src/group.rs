@@ -17,7 +17,8 @@ use crate::sync::lock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WorkerId(pub(crate) u64);
 
-/// The threads that run packets on the same tables; see the module.
+/// The threads that run packets on the same tables. Workers join before they use a table, and stay
+/// outside the gate while a table is changed.
 #[derive(Debug, Default)]
 pub struct WorkerGroup {
     gate: Gate,
@@ -32,7 +33,7 @@ pub struct WorkerGroup {
     membership: AtomicU64,
     /// The number of workers that have ever joined.
     came: AtomicU64,
-    /// The value of [`WorkerGroup::changes`].
+    /// The number that [`WorkerGroup::changes`] returns.
     changes: AtomicU64,
 }
 
@@ -131,8 +132,8 @@ impl WorkerGroup {
     }
 }
 
-/// One worker of a group: a thread that runs packets on the group's tables. Dropping it removes the
-/// worker from the group.
+/// One worker of a group: a thread that runs packets on the group's tables. Dropping the value
+/// removes the worker from the group.
 #[derive(Debug)]
 pub struct Worker {
     group: Arc<WorkerGroup>,

@@ -21,7 +21,7 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Returns the hash of a key of fixed size, a multiple of four bytes.
+/// Returns the hash of a key of fixed size. The number of bytes must be a multiple of four.
 #[inline(always)]
 pub(crate) fn fixed<const K: usize>(key: &[u8; K], seed: u64) -> u64 {
     if let Some(bytes) = key.first_chunk::<4>()

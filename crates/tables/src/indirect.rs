@@ -16,9 +16,9 @@
 //! paper.
 //!
 //! A record that was unlinked is reused only when no worker can see it, so its key never changes
-//! while a reader uses it. Entries do change under readers: an action with parameters of up to 4
-//! bytes is one atomic word; longer entries are guarded by a version, which is in the entry's lock
-//! word or, without locks, in the index bucket.
+//! while a reader uses it. Entries do change while readers use them. An action with parameters of
+//! up to 4 bytes is one atomic word. Longer entries are guarded by a version, which is in the
+//! entry's lock word or, without locks, in the index bucket.
 
 mod access;
 mod entry;
@@ -91,8 +91,8 @@ pub(crate) struct Indirect {
     supply: Mutex<Supply>,
 }
 
-/// The records that are not in use: never used, free, or removed but perhaps still visible to a
-/// reader.
+/// The records that are not in use: those that were never used, those that are free, and those that
+/// were removed but may still be visible to a reader.
 #[derive(Default)]
 struct Supply {
     /// The number of the first record that has never been used.
@@ -184,7 +184,7 @@ impl Indirect {
         }
     }
 
-    /// Copies the key of a record to `key`; the bytes are meaningless if the record is not in use.
+    /// Copies the key of a record to `key`. The bytes are meaningless if the record is not in use.
     /// Returns false if there is no such record.
     pub(crate) fn key_at(&self, position: u32, key: &mut [u8]) -> bool {
         if position as usize >= self.size {

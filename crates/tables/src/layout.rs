@@ -10,8 +10,8 @@ use thiserror::Error;
 pub const MAX_KEY_BITS: u32 = 4096;
 /// The largest parameter block of an action, in bytes: one page of 4 KiB.
 pub const MAX_PARAMETER_BYTES: usize = 4096;
-/// The largest number of entries. Entries are numbered in 32 bits, and sparse designs need several
-/// positions for each entry.
+/// The largest number of entries. Positions have 32 bits, and designs with free positions need
+/// several positions for each entry.
 pub const MAX_SIZE: usize = 1 << 28;
 /// The largest number of different actions in one table.
 pub const MAX_ACTIONS: u16 = 1 << 14;
@@ -30,7 +30,7 @@ pub struct Layout {
 impl Layout {
     /// Returns the layout of a table of at most `size` entries with keys of `key_bits` bits.
     /// `parameter_bytes` is the size of the largest action's parameters. The layout allows 15
-    /// actions; see [`Layout::with_actions`].
+    /// actions ([`Layout::with_actions`] returns a layout for another number).
     pub fn new(key_bits: u32, parameter_bytes: usize, size: usize) -> Result<Self, LayoutError> {
         if key_bits == 0 {
             return Err(LayoutError::NoKey);
@@ -51,7 +51,7 @@ impl Layout {
     }
 
     /// Returns this layout with `actions` different actions. Inline storage packs action
-    /// identifiers into the bucket's header; with more than 15 actions, a bucket for keys and
+    /// identifiers into the bucket's header. With more than 15 actions, a bucket for keys and
     /// parameters of up to four bytes holds fewer than seven entries.
     pub fn with_actions(self, actions: u16) -> Result<Self, LayoutError> {
         if actions == 0 || actions > MAX_ACTIONS {

@@ -7,7 +7,7 @@
 //!
 //! The designs, their names and their memory models are those of Simon et al., "High-Performance
 //! Match-Action Table Updates from within Programmable Software Data Planes" (ANCS 2021), called
-//! "the paper" in this crate; [`Storage::Inline`] is an addition of this crate.
+//! "the paper" in this crate. [`Storage::Inline`] is an addition of this crate.
 //!
 //! The control plane uses a [`PackedTable`], whose keys are either exact or consist of fields that
 //! are matched in any way. The threads of the data plane form a [`WorkerGroup`]. Machine code
@@ -16,7 +16,8 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use tables::{ActionId, Design, Hit, Keys, Match, PackedTable, Storage, TableSettings, TableWorker};
+//! use tables::{ActionId, Design, Hit, Keys, Match, PackedTable, Storage};
+//! use tables::{TableSettings, TableWorker};
 //!
 //! let settings = TableSettings {
 //!     design: Design::shared(Storage::Inline),
@@ -37,8 +38,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Implementation: [`Storage::Inline`] is an array of one-line buckets that hold keys and values;
-//! the paper's storages use the same buckets as an index. Entries are inserted and removed while a
+//! Implementation: [`Storage::Inline`] is an array of one-line buckets that hold keys and values.
+//! The paper's storages use the same buckets as an index. Entries are inserted and removed while a
 //! [`Gate`] keeps packets out. Workers that write entries which other workers use do one of three
 //! things: they lock the bucket or the entry, they read and write the entry as a whole, or, if an
 //! action writes only one number, they write it by one instruction. All memory that changes while

@@ -60,7 +60,7 @@ pub fn thread_time() -> Duration {
 /// A data cache of the first core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cache {
-    /// The level of the cache; level 1 is nearest to the core.
+    /// The level of the cache. Level 1 is nearest to the core.
     pub level: u8,
     /// The size of the cache in bytes.
     pub bytes: usize,

@@ -4,7 +4,7 @@
 //! A packet's key is the concatenation of its fields, each most significant byte first and padded
 //! to whole bytes. Every match kind except range becomes a value under a mask: an exact field has a
 //! full mask, a longest-prefix field the mask of its prefix, an optional field a full mask or an
-//! empty one. A range becomes two bounds, and a mask of the leading bits that the bounds share; a
+//! empty one. A range becomes two bounds, and a mask of the leading bits that the bounds share. A
 //! range that equals a prefix needs no bounds.
 
 use thiserror::Error;
@@ -151,7 +151,7 @@ impl Pattern {
             ) => (vec![0; field.bytes()], vec![0; field.bytes()]),
             _ => return Err(MatchError::Kind { field: number, kind: field.kind }),
         };
-        // Bits outside the mask must be zero; otherwise two equal entries could have different
+        // Bits outside the mask must be zero. Otherwise two equal entries could have different
         // values (P4Runtime 1.4, Section 9.1.1).
         if value.iter().zip(&mask).any(|(byte, mask)| byte & !mask != 0) {
             return Err(MatchError::NotMasked { field: number });
@@ -204,8 +204,8 @@ pub enum MatchError {
         /// The kind of the field.
         kind: MatchKind,
     },
-    /// The value, the mask or a bound for a field is wider than the field, or does not have as many
-    /// bytes as the field.
+    /// The value, the mask or a bound for a field is wider than the field, or its number of bytes
+    /// differs from that of the field.
     #[error("field {field}: the value does not fit {bits} bits in whole bytes, zeros in front")]
     Value {
         /// The field, counted from 0.

@@ -70,7 +70,7 @@ pub enum Operation {
 /// A table under one load, which is measured as one case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Case {
-    /// The design of the table. A sharded one has one shard per core.
+    /// The design of the table. A sharded table has one shard per core.
     pub design: Design,
     /// The operation that packets perform.
     pub operation: Operation,

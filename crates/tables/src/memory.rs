@@ -1,4 +1,4 @@
-//! The memory that a table takes, predicted from its layout or reported by the table itself.
+//! The memory that a table takes, as predicted from its layout or as the table itself reports it.
 
 use crate::bucket::buckets_for;
 use crate::design::{Design, EntryLock, Storage, Synchronisation};

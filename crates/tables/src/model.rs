@@ -1,11 +1,11 @@
 //! A model of the memory that a table takes and of the number of its entries that a cache holds, by
 //! arithmetic alone.
 //!
-//! For the paper's three storages the model is its equations 1 to 5, which count keys, pointers and
-//! entries but not the hash index; [`MemoryUse`](crate::MemoryUse) reports the index separately.
-//! Inline storage has no equation in the paper: its size is a power of two of cache lines. All
-//! results are for the declared size. The table of a running program starts with room for 64
-//! entries and doubles when it is full.
+//! For the paper's three storages, the model is the paper's equations 1 to 5. These count keys,
+//! pointers and entries but not the hash index, which [`MemoryUse`](crate::MemoryUse) reports
+//! separately. Inline storage has no equation in the paper: its size is a power of two of cache
+//! lines. All results are for the declared size. The table of a running program starts with room
+//! for 64 entries and doubles when it is full.
 
 use crate::design::{Design, EntryLock, Storage, Synchronisation, UpdateMethod};
 use crate::layout::Layout;
@@ -69,8 +69,8 @@ impl Model {
     }
 
     /// Returns the share of filled entries from which on static storage takes no more memory than
-    /// dynamic storage. Static storage reserves memory for every entry; dynamic storage has larger
-    /// entries, but only for those that exist (end of the paper's section 6.2).
+    /// dynamic storage. Static storage reserves memory for all entries. Dynamic storage has larger
+    /// entries, but only reserves memory for those that exist (end of the paper's section 6.2).
     #[must_use]
     pub fn break_even_fill(&self) -> Fill {
         Fill(self.entry(16) as f64 / self.entry(64) as f64)

@@ -108,7 +108,7 @@ pub enum TableError {
     OtherKind,
 }
 
-/// A table of packed entries that machine code reads and writes; see the module.
+/// A table of packed entries that machine code reads and writes.
 #[derive(Debug)]
 pub struct PackedTable {
     group: Arc<WorkerGroup>,
@@ -119,7 +119,7 @@ pub struct PackedTable {
     /// A mask with a bit for each action that writes its entry in place.
     writing: u64,
     writes_words: bool,
-    /// A counter of changes of the table after which each worker must access it in another way.
+    /// A counter that grows when workers must renew their access to the table after a change.
     version: AtomicU64,
     /// The state that is needed only to add, change and remove entries. Its lock is held during
     /// such a change, and taken before the gate is closed.
@@ -140,7 +140,7 @@ struct Changing {
 }
 
 /// The versions of a table and of its group of workers at one moment. Once [`PackedTable::reached`]
-/// returns another value, the worker must call [`PackedTable::access`] again.
+/// returns another value, a worker must call [`PackedTable::access`] again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
     membership: u64,
@@ -236,7 +236,8 @@ impl PackedTable {
         let TableSettings { design, keys, parameter_bytes, actions, writing, writes_words } =
             *settings;
         let asks = Requirements { reference_parameters: writing != 0, ..Requirements::default() };
-        // A program that asks for digests accepts that they arrive late.
+        // Programs that use digests accept that updates arrive late, so they require nothing of the
+        // table.
         let asks =
             if design.update == UpdateMethod::Digest { Requirements::default() } else { asks };
         design.check(asks)?;
@@ -323,7 +324,8 @@ impl PackedTable {
     /// Returns an error if memory for the worker's own entries does not suffice.
     pub fn join(&self, worker: &Worker) -> Result<Arc<Lookups>, ExactTableError> {
         let _changing = lock(&self.changing);
-        // Workers inside the gate may continue, because nothing that they use of the table moves.
+        // Workers inside the gate may continue, because no part of the table that they use is
+        // moved.
         let mut entries = write(&self.entries);
         self.group.count_changes(entries.table.join(worker.id())?);
         let lookups = Arc::<Lookups>::default();
@@ -337,7 +339,8 @@ impl PackedTable {
     /// Returns an error if memory does not suffice. Workers then create their own parts when they
     /// join.
     pub fn reserve(&self, workers: usize) -> Result<(), ExactTableError> {
-        // Workers inside the gate may continue, because nothing that they use of the table moves.
+        // Workers inside the gate may continue, because no part of the table that they use is
+        // moved.
         let _changing = lock(&self.changing);
         let copied = write(&self.entries).table.reserve(workers)?;
         self.group.count_changes(copied);
@@ -450,7 +453,7 @@ impl PackedTable {
     }
 
     /// Returns larger tables with the same entries, if the current ones have no room for one more
-    /// entry and can be copied while packets are inside the gate. Otherwise returns `None`; the
+    /// entry and can be copied while packets are inside the gate. Otherwise returns `None`. The
     /// insertion then makes room itself, or reports that memory does not suffice.
     fn room_for(&self, key: u128) -> Option<Remade> {
         if self.in_place() {
@@ -546,8 +549,8 @@ impl PackedTable {
     /// Changes an entry to the result of `make`, which is called with the entry's action and
     /// parameters. If `make` returns `None`, the entry is not changed. Returns the action and the
     /// parameters from before the call, or `None` if there is no such entry. No packet sees a
-    /// partially changed entry: with two replicas, packets read the active one while the passive
-    /// one is changed; otherwise, the gate is closed.
+    /// partially changed entry: with two replicas, packets read the active replica while the
+    /// passive one is changed. Otherwise, the gate is closed during the change.
     pub fn change(
         &self,
         key: u128,

@@ -1,6 +1,6 @@
-//! Packs the fields of a key for the trie of prefixes: exact fields first, then the field with the
-//! prefix, as one string of bits without padding. The keys of entries and those of packets are
-//! packed alike.
+//! Packs the fields of a key for the trie of prefixes. Exact fields come first, then the field with
+//! the prefix, as one string of bits without padding. The keys of entries and those of packets are
+//! packed in the same way.
 
 use crate::match_key::{MatchField, MatchKind};
 

@@ -77,7 +77,8 @@ impl KeyBits for u64 {
     }
 }
 
-/// A key of one word, the first of the two, as machine code passes it.
+/// The first word is the only word of the key. The second, which machine code also passes, is
+/// ignored.
 impl KeyBits for [u64; 2] {
     #[inline(always)]
     fn first(self, count: u32) -> usize {
@@ -318,8 +319,8 @@ impl PrefixTrie {
     }
 
     /// Maps the first `length` bits of a key to `number`, replacing an existing mapping. Returns
-    /// false if memory does not suffice or the number is too large for a slot; then the trie is
-    /// unchanged. Waits for packets in progress if the prefix is in the small array.
+    /// false, and leaves the trie unchanged, if memory does not suffice or the number is too large
+    /// for a slot. Waits for packets in progress if the prefix is in the small array.
     pub(crate) fn insert<K: KeyBits>(
         &self,
         writer: &mut PrefixWriter,
@@ -344,8 +345,8 @@ impl PrefixTrie {
         true
     }
 
-    /// Removes the prefix that consists of the first `length` bits of a key. Returns false if
-    /// memory does not suffice; then the trie is unchanged. Waits for packets in progress if the
+    /// Removes the prefix that consists of the first `length` bits of a key. Returns false, and
+    /// leaves the trie unchanged, if memory does not suffice. Waits for packets in progress if the
     /// prefix is in the small array.
     pub(crate) fn remove<K: KeyBits>(
         &self,
@@ -617,9 +618,9 @@ impl Draft {
     }
 }
 
-/// Sets the element for `bit` to `value`, or removes it if `value` is `None`. `list` holds one
-/// element for each set bit of `map`, in the order of the bits, after `before` elements that do not
-/// belong to `map`.
+/// Sets the element for the bit `bit` to `value`, or removes the element if `value` is `None`.
+/// `list` holds one element for each set bit of `map`, in the order of the bits, after `before`
+/// elements that do not belong to `map`.
 fn put(map: &mut u64, list: &mut Vec<u32>, before: usize, bit: u32, value: Option<u32>) {
     let place = before + below(*map, bit);
     match (value, *map & 1 << bit != 0) {
@@ -666,7 +667,7 @@ mod tests {
         (0..=32).rev().find_map(of).map_or(0, |number| number + 1)
     }
 
-    /// Inserts, replaces and removes prefixes; a lookup must find what a search at each length
+    /// Inserts, replaces and removes prefixes. A lookup must find what a search at each length
     /// finds. The keys may have equal bits before those that differ.
     fn run<K: KeyBits>(bits: u32, size: usize, key: impl Fn(u32) -> K) {
         let (trie, mut writer) = PrefixTrie::new(bits, size).unwrap();

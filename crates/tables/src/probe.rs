@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::region::LINE;
 use crate::store::Shape;
 
-/// The layout of a bucket in tables of one shape; see the module.
+/// The layout of a bucket in tables of one shape, as the module documentation describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
     key_bytes: usize,

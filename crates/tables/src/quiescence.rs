@@ -1,8 +1,8 @@
 //! Epoch-based reclamation: determines when memory that readers may still see can be reused (Fraser
 //! 2004, Section 5.2.3).
 //!
-//! Workers are pinned while they run a batch and hold no entry afterwards. Memory that is unlinked
-//! goes into a [`Limbo`] with the current epoch. The epoch advances when every pinned worker has
+//! Workers are pinned while they run a batch, and use no entry afterwards. Memory that was unlinked
+//! is put into a [`Limbo`] with the current epoch. The epoch advances when every pinned worker has
 //! seen it, and memory that was unlinked two epochs ago is unreachable for all workers.
 //!
 //! The tables of programs have a domain without workers, since a gate keeps packets out of them.
@@ -102,7 +102,7 @@ impl Domain {
                 return epoch;
             }
         }
-        // Another thread may have advanced the epoch meanwhile; then this attempt has no effect.
+        // If another thread has advanced the epoch meanwhile, this attempt has no effect.
         match self.epoch.compare_exchange(epoch, epoch + 1, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => epoch + 1,
             Err(current) => current,
@@ -149,8 +149,8 @@ impl Drop for Pin<'_> {
     }
 }
 
-/// Spins once, and yields the processor every 64th time, because the thread that is waited for may
-/// need this core.
+/// Spins once, and yields the processor every 64th time, because the thread for which the caller
+/// waits may need this core.
 #[inline]
 pub(crate) fn relax(spins: &mut u32) {
     *spins += 1;

@@ -192,7 +192,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the four bytes at `offset`, which must be a multiple of 4 below [`LINE`]. Debug
-    /// builds panic if it is not; other builds mask the offset, so that it stays inside the line.
+    /// builds panic if it is not. Other builds mask the offset, so that it stays inside the line.
     #[inline(always)]
     pub(crate) fn word32(self, offset: usize) -> &'a AtomicU32 {
         debug_assert!(offset.is_multiple_of(4) && offset < LINE);
@@ -202,7 +202,7 @@ impl<'a> Words<'a> {
     }
 
     /// Returns the eight bytes at `offset`, which must be a multiple of 8 below [`LINE`]. Debug
-    /// builds panic if it is not; other builds mask the offset, so that it stays inside the line.
+    /// builds panic if it is not. Other builds mask the offset, so that it stays inside the line.
     #[inline(always)]
     pub(crate) fn word64(self, offset: usize) -> &'a AtomicU64 {
         debug_assert!(offset.is_multiple_of(8) && offset < LINE);
@@ -278,8 +278,8 @@ pub(crate) fn prefetch_once(address: *const u8) {
 /// is written.
 #[inline(always)]
 pub(crate) fn prefetch_to_write(address: *const u8) {
-    // The intrinsic emits this instruction only if the target features include it; processors
-    // without it ignore it.
+    // The intrinsic function emits this instruction only if the target features include it.
+    // Processors without the instruction ignore it.
     #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
     // SAFETY: a prefetch is a hint: it changes no value and faults on no address.
     unsafe {

@@ -11,7 +11,8 @@ use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
 use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
-/// The structure that finds the entry of a key; see the module.
+/// The structure that finds the entry of a key: a trie of prefixes, or a tree of rules with
+/// priorities.
 pub(crate) enum Search {
     Prefix { packing: Packing, trie: PrefixTrie },
     Ternary(TernaryTree),
@@ -167,8 +168,7 @@ impl Search {
         links.all(|(number, link)| self.add(writer, domain, link, number))
     }
 
-    /// Hides an entry from packets. Returns false if memory does not suffice; then nothing has
-    /// changed.
+    /// Hides an entry from packets. Returns false, and changes nothing, if memory does not suffice.
     pub(crate) fn remove(&self, writer: &mut SearchWriter, domain: &Domain, link: &Link) -> bool {
         match (self, writer, link) {
             (
@@ -187,9 +187,8 @@ impl Search {
         }
     }
 
-    /// Prepares the addition or removal of an entry: does the part of the work that takes long and
-    /// that packets do not see. Returns `None` if memory does not suffice; then nothing has
-    /// changed.
+    /// Prepares the addition or removal of an entry. Packets do not see this part of the work,
+    /// which takes long. Returns `None`, and changes nothing, if memory does not suffice.
     pub(crate) fn prepare(
         &self,
         writer: &mut SearchWriter,
@@ -208,8 +207,8 @@ impl Search {
         }
     }
 
-    /// Makes a prepared change visible to packets. Returns false if memory does not suffice; then
-    /// nothing has changed.
+    /// Makes a prepared change visible to packets. Returns false, and changes nothing, if memory
+    /// does not suffice.
     pub(crate) fn publish(
         &self,
         writer: &mut SearchWriter,

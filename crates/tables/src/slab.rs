@@ -26,7 +26,7 @@ use crate::sync::lock;
 const FIRST: usize = 4096;
 const MAX: usize = 2 << 20;
 
-/// An allocator of values of one type, each with a fixed address; see the module.
+/// An allocator of values of one type, each with a fixed address.
 pub struct Slab<T> {
     places: Mutex<Places>,
     values: PhantomData<T>,
@@ -286,7 +286,7 @@ mod tests {
         let first = &kept[..FIRST / LINE];
         assert!(first.iter().all(|kept| kept.as_ptr().addr() % LINE == 0));
         if !cfg!(miri) {
-            // The values in the small regions have lines of their own; two of the others share a
+            // The values in the small regions have lines of their own. Two of the others share a
             // line.
             let alone = (MAX - FIRST) / LINE;
             assert_eq!(lines.len(), alone + (count - alone).div_ceil(2));

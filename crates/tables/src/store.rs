@@ -1,5 +1,5 @@
-//! Inline storage, as one type for buckets of all shapes. [`ExactTable`](crate::ExactTable) uses
-//! it.
+//! Inline storage, as one type for buckets of all shapes, and the size of a batch of lookups.
+//! [`ExactTable`](crate::ExactTable) uses both.
 
 mod inline;
 

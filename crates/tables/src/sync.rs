@@ -20,7 +20,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits on a condition and releases the lock meanwhile. May wake up spuriously.
+/// Waits on a condition variable and releases the lock meanwhile. May wake up spuriously.
 pub(crate) fn wait<'g, T>(condition: &Condvar, guard: MutexGuard<'g, T>) -> MutexGuard<'g, T> {
     condition.wait(guard).unwrap_or_else(PoisonError::into_inner)
 }

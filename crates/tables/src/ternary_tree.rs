@@ -12,7 +12,7 @@
 //! cannot improve on its best entry so far.
 //!
 //! Each change copies the nodes on its path ([`Arena`]) and stores one word, which leads to the
-//! root; a packet that loads this word sees all entries as they were at one moment. A part of the
+//! root. A packet that loads this word sees all entries as they were at one moment. A part of the
 //! tree that has grown to twice the size for which it was built, or has shrunk to a quarter of it,
 //! is rebuilt. On average, this costs an insertion time proportional to the depth of the tree.
 
@@ -85,7 +85,8 @@ pub(crate) struct Waiting {
 /// The best of the matching entries that a search has found so far.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Best {
-    /// The order of the entry, which decides among equal priorities: the lowest is the best.
+    /// The order number of the entry. Among entries of equal priority, the one with the lowest
+    /// order is the best.
     order: u64,
     priority: u32,
     /// The number of the entry plus one, or 0 if none has been found.
@@ -225,7 +226,7 @@ impl TernaryTree {
         Rules::new(own, (size >> 32) as usize, self.words)
     }
 
-    /// Adds a rule to the tree. Returns false if memory does not suffice; then nothing has changed.
+    /// Adds a rule to the tree. Returns false, and changes nothing, if memory does not suffice.
     pub(crate) fn insert(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
         let root = self.now();
         let changed = self.with(writer, root, rule);
@@ -238,7 +239,7 @@ impl TernaryTree {
         self.publish(writer, domain, root)
     }
 
-    /// Removes a rule. Returns false if memory does not suffice; then nothing has changed.
+    /// Removes a rule. Returns false, and changes nothing, if memory does not suffice.
     pub(crate) fn remove(&self, writer: &mut Writer, domain: &Domain, rule: &Rule) -> bool {
         let root = self.now();
         let changed = self.without(writer, root, rule);
@@ -246,7 +247,7 @@ impl TernaryTree {
     }
 
     /// Returns the root of the tree with one rule more or less, which packets do not see until it
-    /// is published. Returns `None` if memory does not suffice; then nothing has changed.
+    /// is published. Returns `None`, and changes nothing, if memory does not suffice.
     pub(crate) fn prepare(&self, writer: &mut Writer, rule: &Rule, adds: bool) -> Option<Block> {
         let root = self.now();
         let changed = match adds {
@@ -280,7 +281,7 @@ impl TernaryTree {
         }
     }
 
-    /// Returns the tree below `block` with one rule more.
+    /// Returns the tree below `block` with one additional rule.
     fn with(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
         let mut node = match self.draft(block) {
             Draft::Leaf(mut rules) => {
@@ -305,7 +306,7 @@ impl TernaryTree {
         writer.make(&self.arena, &node.encode())
     }
 
-    /// Returns the tree below `block` with one rule less.
+    /// Returns the tree below `block` without one rule.
     fn without(&self, writer: &mut Writer, block: Block, rule: &Rule) -> Option<Block> {
         let mut node = match self.draft(block) {
             Draft::Leaf(mut rules) => {
@@ -504,7 +505,7 @@ impl Head {
 
 /// The index of the half with the open child (for rules that match several values of the byte), in
 /// a node that divides by a byte of few values. It follows the head, the counts and four words with
-/// a bit for each value; the children of the values come after it.
+/// a bit for each value. The children of the values come after it.
 const BYTE_OPEN: usize = 12;
 /// The index of the half with the open child (for rules that match several values of the byte), in
 /// a node that divides by a byte of many values. It follows the head and the counts.
@@ -743,7 +744,7 @@ mod tests {
         let (steps, distance) = if cfg!(miri) { (80, 20) } else { (4000, 40) };
         let (mut stack, mut hits) = (Vec::new(), 0);
         for step in 0..steps {
-            // The rules first become more and then fewer.
+            // The number of rules first grows and then shrinks.
             let comes = random.u32(..steps) > step;
             if comes || known.is_empty() {
                 known.push(addresses(step, &mut random));

@@ -31,7 +31,7 @@ use tables::machine::read_once;
 /// run.
 const COMPARED: usize = 20_000;
 /// The largest number of flows whose expected output is determined. The interpreter needs ten
-/// microseconds for each.
+/// microseconds for each flow.
 const LEARNT: usize = 1 << 18;
 
 /// The number of times that the interpreter processes every flow to determine its output.
@@ -41,9 +41,9 @@ const LAPS: usize = 3;
 /// on it do not change.
 pub(crate) const NOW: Duration = Duration::ZERO;
 
-/// A hash of output packets, by which outputs are compared. A hash costs little more than a copy;
-/// this matters, because a generator checks packets while it sends. The type is never zero, so an
-/// `Option` of it takes no extra memory.
+/// A hash of output packets, by which outputs are compared. Computing a hash costs little more than
+/// a copy. This matters, because a generator checks packets while it sends. The type is never zero,
+/// so an `Option` of it takes no extra memory.
 pub(crate) type Digest = NonZeroU64;
 
 /// The expected outputs of all flows, as the interpreter determined them.
@@ -91,7 +91,8 @@ impl Expected {
         if depends_on_history(workload.program()) {
             return Ok(Self::unknown());
         }
-        // All update methods write the same values eventually; this one writes them immediately.
+        // With every update method, the entries finally have the same values. This method writes
+        // them immediately.
         let switch = workload.switch(Variant::Method(UpdateMethod::Pointer))?;
         // Entries start with values that no flow has left, so the first lap is not compared with
         // the others. Each lap draws other random numbers.
@@ -126,7 +127,7 @@ impl Expected {
         Ok(Self { outputs, packets: all.then_some(packets), random })
     }
 
-    /// Returns expectations in which no output is known, so that nothing is checked.
+    /// Returns expected outputs of which none is known, so that nothing is checked.
     pub(crate) fn unknown() -> Self {
         Self { outputs: Vec::new(), packets: None, random: 0 }
     }
@@ -141,8 +142,8 @@ impl Expected {
         self.outputs.len()
     }
 
-    /// Returns whether `packet` equals an output of some flow, or `None` if outputs vary or are not
-    /// known.
+    /// Returns whether `packet` equals an output of some flow. Returns `None` if the output of any
+    /// flow varies or is not known.
     pub(crate) fn has(&self, packet: &[u8]) -> Option<bool> {
         Some(self.packets.as_ref()?.contains(&packet_digest(packet)))
     }
@@ -152,7 +153,8 @@ impl Expected {
         read_once(self.outputs.get(flow..=flow).unwrap_or(&[]));
     }
 
-    /// Returns the hash of the expected output of a flow, or `None` if it varies or is not known.
+    /// Returns the hash of a flow's expected output, or `None` if the output varies or is not
+    /// known.
     pub(crate) fn of(&self, flow: usize) -> Option<Digest> {
         self.outputs.get(flow).copied().flatten()
     }

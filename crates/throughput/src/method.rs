@@ -13,20 +13,20 @@ use tables::{DigestLoop, DigestSender};
 /// of workers can be.
 const MARGIN: u64 = 256;
 
-/// The difference between a measured program and the program of its workload.
+/// The change that is made to the program of a workload before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
-    /// The program as it is.
+    /// No change: the program is measured as it was written.
     #[default]
     AsWritten,
-    /// Packets change table entries by this method.
+    /// A change of the method by which packets change table entries.
     Method(UpdateMethod),
-    /// All tables have this storage.
+    /// A change of the storage of all tables.
     Storage(TableStorage),
 }
 
 impl Variant {
-    /// Returns this variant of a program.
+    /// Returns the program with this change.
     pub(crate) fn of(self, mut program: Program) -> Program {
         match self {
             Self::AsWritten => program,
@@ -40,8 +40,8 @@ impl Variant {
 }
 
 /// Returns the program with this update method for all tables whose entries packets change. With
-/// the method `Change`, each such table has two replicas, as in the paper. Only the method
-/// `Pointer` locks entries or gives each worker its own replica.
+/// the method `Change`, each such table has two replicas, as in the paper. Only with
+/// the method `Pointer`, tables keep their locks on entries and their replicas for each worker.
 fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {
@@ -83,7 +83,7 @@ pub(crate) struct Delivered {
     pub(crate) overwritten: u64,
 }
 
-/// Sends the changes of table entries that packets request to a controller over TCP; the switch
+/// Sends the changes of table entries that packets request to a controller over TCP. The switch
 /// applies them when they return. Does nothing for methods without a controller.
 pub(crate) struct Changes {
     method: UpdateMethod,

@@ -11,7 +11,7 @@ use tables::machine::read_once;
 /// The number of packets by which a prefetch runs ahead of the use of its data.
 const PREFETCH_DISTANCE: usize = 16;
 
-/// One packet for each flow, by flow number.
+/// The packets of all flows: one packet for each flow, by flow number.
 #[derive(Clone, Debug, Default)]
 pub struct Packets {
     bytes: Vec<u8>,

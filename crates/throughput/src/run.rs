@@ -45,8 +45,8 @@ const TURN: usize = 512;
 /// The time for which the cycle counter is compared with the clock, to learn its frequency.
 const CALIBRATION: Duration = Duration::from_millis(2);
 
-/// The number of times that the clock is read to find the cost of one reading, which is their
-/// minimum.
+/// The number of times that the clock is read to find the cost of one reading. The cost is the
+/// minimum over these readings.
 const READINGS: usize = 1000;
 
 /// The longest time to wait until a packet finds the value that an earlier packet wrote to a table
@@ -58,20 +58,21 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Settings {
     /// The execution paths to measure: the interpreter, machine code or both.
     pub paths: Vec<Path>,
-    /// The numbers of cores on which each path is measured; each core runs one worker thread.
+    /// The numbers of cores on which each path is measured. Each core runs one worker thread.
     pub cores: Vec<usize>,
-    /// The number of repetitions of each case (a path, an update method and a number of cores).
+    /// The number of repetitions of each case. A case is a path, an update method and a number of
+    /// cores.
     pub repetitions: usize,
     /// The duration of a repetition, including the generation and the check of packets, for which
     /// the clock is stopped.
     pub time: Duration,
     /// The time for which each worker processes packets before a repetition begins, so that its
-    /// caches hold what they hold in the long run. A worker processes one ring of packets at least.
+    /// caches reach their steady state. A worker processes at least one ring of packets.
     pub warm_up: Duration,
     /// The rate at which packets are offered when latency is measured, as a share of the measured
     /// throughput.
     pub load: f64,
-    /// The exponent of the Zipf distribution from which the flow of each packet is drawn; the first
+    /// The exponent of the Zipf distribution from which the flow of each packet is drawn. The first
     /// flow is the most frequent. Zero means that all flows are equally frequent.
     pub skew: f64,
     /// Whether each worker sends packets of all flows, so that several cores access the same table
@@ -127,7 +128,7 @@ pub struct Case {
     /// The parts of the program that machine code leaves to the interpreter: for each part, its
     /// place in the program and the feature that the compiler lacks.
     pub interpreted: Vec<(String, String)>,
-    /// The wall-clock time to compile the program to machine code, or zero for the interpreter.
+    /// The wall-clock time of compiling the program to machine code, or zero for the interpreter.
     pub loading: Duration,
     /// The size of the program's machine code in bytes.
     pub code_bytes: usize,
@@ -143,8 +144,8 @@ pub struct Case {
     /// The packet-by-packet comparison of this path with the interpreter, made before the timed
     /// runs.
     pub comparison: Comparison,
-    /// The reason why machine code processes packets one by one, or `None` if it processes them in
-    /// bursts, and for the interpreter.
+    /// The reason why machine code processes packets one by one. `None` if it processes them in
+    /// bursts, or if this is a case of the interpreter.
     pub one_by_one: Option<String>,
     /// The cost of each stage of burst processing, measured apart from the throughput. `None`
     /// unless one worker ran machine code that processes bursts, on a processor with a cycle
@@ -199,7 +200,7 @@ pub struct Latency {
 pub struct Counts {
     /// The number of packets that workers received.
     pub processed: u64,
-    /// The number of packets that workers sent; one input may produce several.
+    /// The number of packets that workers sent. One received packet may produce several.
     pub left: u64,
     /// The number of packets whose processing failed with an error.
     pub errors: u64,
@@ -338,7 +339,8 @@ pub fn run_methods(
     Ok(findings)
 }
 
-/// Makes the measurement `each` of all cases, which take turns within each repetition.
+/// Calls `each`, which makes one measurement, for every case in every repetition, so that the cases
+/// take turns within a repetition.
 fn in_turn(
     subjects: &mut [Subject<'_>],
     settings: &Settings,
@@ -374,7 +376,8 @@ pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings 
     Findings { cases, interrupted: true, ..findings.clone() }
 }
 
-/// A case with the switch that processes its packets; the switch is `None` for a refused case.
+/// A case with the switch that processes its packets. The switch is `None` if the program could not
+/// be compiled for the case.
 pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
@@ -609,7 +612,7 @@ struct Lane<'w> {
     due: Vec<Option<Digest>>,
     /// The outputs of the packets in the input ring, one batch per burst.
     output: Vec<Batch>,
-    /// Whether time is that of the wall clock, instead of the processor time of the worker.
+    /// Whether time is measured by the wall clock, instead of the processor time of the worker.
     is_timed_by_wall: bool,
     /// The time that processing has taken.
     spent: Duration,
@@ -682,7 +685,7 @@ impl<'w> Lane<'w> {
         self.spent += at.elapsed();
     }
 
-    /// Processes packets for this time, and one ring of them at least, without measuring. A
+    /// Processes packets for this time without measuring, but at least one ring of packets. A
     /// worker's first packets register it with the tables and allocate its memory, which must not
     /// count.
     fn warm_up(&mut self, time: Duration) {
@@ -867,14 +870,15 @@ impl Lane<'_> {
     }
 }
 
-/// Returns the processor time of this thread since its clock showed `started`, without the cost of
-/// reading the clock. The reading is a system call and takes a few per cent of the time to process
-/// a ring of packets.
+/// Returns the processor time that this thread has used since its processor-time clock showed
+/// `started`. The cost of reading the clock is subtracted. The reading is a system call and takes a
+/// few per cent of the time to process a ring of packets.
 fn processor_time_since(started: Duration) -> Duration {
     thread_time().saturating_sub(started).saturating_sub(reading())
 }
 
-/// Returns the least cost of reading a thread's processor-time clock. The first call measures it.
+/// Returns the least cost of reading a thread's processor-time clock. The first call measures the
+/// cost.
 fn reading() -> Duration {
     static LEAST: OnceLock<Duration> = OnceLock::new();
     *LEAST.get_or_init(|| {

@@ -7,7 +7,7 @@
 use hdrhistogram::Histogram;
 use statistics::{Estimate, can_state};
 
-/// Latencies in nanoseconds, one histogram per repetition.
+/// The latencies of single packets in nanoseconds, one histogram per repetition.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Times(Vec<Repetition>);
 
@@ -18,8 +18,8 @@ struct Repetition(#[serde(with = "statistics::histogram_text")] Histogram<u64>);
 impl Times {
     /// Returns the percentile for a share from 0 to 1, in seconds. It is the mean of the
     /// percentiles of the repetitions, with its confidence interval. If a repetition has too few
-    /// samples (see [`percentile`]), it is the percentile of all samples together, without an
-    /// interval.
+    /// samples (see [`percentile`]), the result is the percentile of all samples together, without
+    /// an interval.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Estimate> {
         let each = self.repetitions().map(|one| percentile(one, share));
@@ -53,7 +53,7 @@ impl Times {
     }
 }
 
-/// Returns the percentile, in seconds, of a histogram in nanoseconds; `share` is from 0 to 1.
+/// Returns the percentile, in seconds, of a histogram in nanoseconds, for a share from 0 to 1.
 /// Returns `None` if there are too few samples to state it.
 #[must_use]
 pub fn percentile(times: &Histogram<u64>, share: f64) -> Option<f64> {

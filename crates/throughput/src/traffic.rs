@@ -3,8 +3,9 @@
 //!
 //! A flow repeats one packet. A few routes through the parser, those with the most headers, are
 //! tried with a sample of flows. The best route is the one on which most packets leave the program
-//! and find entries; the requested number of flows is generated along it.
+//! and find entries. The requested number of flows is generated along it.
 
+mod constrained;
 mod endless;
 mod entries;
 pub(crate) mod error;
@@ -165,7 +166,7 @@ impl Workload {
     }
 
     /// Returns the table entry that was generated for a flow. Returns `None` if the flow has
-    /// several, or if another flow writes it.
+    /// several entries, or if another flow writes the entry.
     pub(crate) fn entry_of(&self, flow: usize) -> Option<&Placed> {
         self.entries.get(*self.own.get(&flow)?)
     }
@@ -218,9 +219,8 @@ impl Workload {
     }
 }
 
-/// Returns the program with each declared table size raised to at least twice this number of
-/// entries, because packets that hit the same entry of a table with wide matches may need two
-/// entries in another table.
+/// Returns the program with each declared table size raised to at least twice `entries`. Packets
+/// that hit a single entry of a table with wide matches may need two entries in another table.
 fn with_room(mut program: Program, entries: usize) -> Program {
     for table in &mut program.tables {
         if let Some(size) = &mut table.size {
@@ -230,8 +230,9 @@ fn with_room(mut program: Program, entries: usize) -> Program {
     program
 }
 
-/// Returns a generator of packets for the parser route, and the action of each table, with which
-/// sample packets score best: most of them leave the program and find table entries.
+/// Returns a generator of packets, and the action of the generated entries of each table. They are
+/// those with which sample packets score best: most packets leave the program and find table
+/// entries.
 fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), TrafficError> {
     let routes: Vec<Route> = route::routes(program);
     let mut best: Option<(Score, Filler, Recipe)> = None;

@@ -424,3 +424,56 @@ fn flows_that_draw_random_numbers_are_not_held_against_another_draw() {
         }
     }
 }
+
+/// The P4Runtime form of the generated entries would be accepted: they satisfy the constraints, and
+/// still match the packets. Without the constraints, the same program gets entries that break them.
+#[test]
+fn entries_satisfy_the_constraints_of_their_tables_and_actions() {
+    use pipeline::FieldMatch;
+
+    let text = include_str!("../../../programs/router.p4");
+    let routes = text.find("table routes").expect("the table of routes");
+    let restricted = |constraint: &str, action: &str| {
+        let annotation = format!("@entry_restriction(\"{constraint}\")\n");
+        let text = format!("{}{annotation}{}", &text[..routes], &text[routes..]);
+        let text = text.replace("action via", &format!("{action} action via"));
+        let options = Options::default();
+        let compiled = compile_text("router.p4", &text, &options, &MemoryFiles::new());
+        let messages = compiled.messages(p4lang::diagnostic::Style::Plain);
+        compiled.program.unwrap_or_else(|| panic!("{messages}"))
+    };
+    let lengths = |program: Program| {
+        let name = "RouterIngress.routes";
+        let wanted = Wanted { flows: 50, packet_size: 84, seed: SEED };
+        let position = program.tables.iter().position(|table| table.name == name);
+        let table = ir::TableId(position.expect("the table") as u32);
+        let workload =
+            Workload::from_program(program, wanted, &mut |_, _| true).expect("there is traffic");
+        assert_eq!(workload.leaving(), 50, "{:?}", workload.notes());
+        let entries = workload.entries().filter(|(of, _)| *of == table);
+        let lengths = entries.map(|(_, entry)| match entry.matches.first() {
+            Some(FieldMatch::Lpm { prefix_length, .. }) => *prefix_length,
+            other => panic!("no route: {other:?}"),
+        });
+        let lengths: Vec<u32> = lengths.collect();
+        assert!(!lengths.is_empty());
+        lengths
+    };
+    let key = program("router.p4")
+        .tables
+        .iter()
+        .find(|table| table.name == "RouterIngress.routes")
+        .and_then(|table| table.keys.first().map(|key| key.name.clone()))
+        .expect("a key");
+    assert!(lengths(restricted("true", "")).iter().all(|length| *length == 24));
+    let wanted =
+        restricted(&format!("{key}::prefix_length >= 29 && {key}::prefix_length != 32"), "");
+    assert!(lengths(wanted).iter().all(|length| (29..32).contains(length)));
+
+    let wanted = Wanted { flows: 10, packet_size: 84, seed: SEED };
+    let impossible = Workload::from_program(restricted("false", ""), wanted, &mut |_, _| true);
+    let impossible = impossible.expect("there are packets");
+    let note = "no entries can be generated for table RouterIngress.routes: \
+                no entry for a packet satisfies the constraint `false`";
+    assert!(impossible.notes().iter().any(|one| one == note), "{:?}", impossible.notes());
+}

@@ -42,8 +42,8 @@ impl Curve {
             return self.closure_of_negative_origin();
         }
         if f.pieces[0].after < Extended::ZERO {
-            // Any time is the sum of many short times, whose values add up to an arbitrarily
-            // negative one.
+            // Any positive time is the sum of many short times, whose values add up to an
+            // arbitrarily low value.
             let piece = Piece::new(
                 Rational::ZERO,
                 Extended::ZERO,
@@ -266,7 +266,7 @@ struct OpenSegment<'a> {
 /// Returns the lower envelope of the point (0, 0) and all multiples of an open segment. The `n`-th
 /// multiple is `n` times as long and starts at `n` times the time and value. From the `overlap`-th
 /// multiple on, each overlaps the next. The envelope repeats with period `period`, in which it
-/// rises by `increment`; it is computed up to the end of its first period.
+/// rises by `increment`. It is computed up to the end of its first period.
 fn multiples(
     segment: &OpenSegment<'_>,
     overlap: &Rational,

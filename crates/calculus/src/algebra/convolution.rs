@@ -8,10 +8,10 @@
 //!   for `t` beyond `T_f + T_g + 2 d` one of the two summands lies at least one period after the
 //!   start of its repetition (Bouillard and Thierry, "An algorithmic toolbox for network calculus",
 //!   2008, proposition 7).
-//! * Different rates: the slower curve `f` determines the result. A split that gives `f` less than
-//!   `T_f + d_f` costs at least some constant plus `r_g t`, while a split that gives `f` all but a
-//!   fixed time costs at most another constant plus `r_f t`. From the crossing of these two lines
-//!   on, the result repeats with the period of `f`; no common multiple is needed.
+//! * Different rates: the slower curve `f` determines the result. If a split evaluates `f` at a
+//!   time before `T_f + d_f`, it costs at least some constant plus `r_g t`. If it evaluates `g` at
+//!   a fixed time, it costs at most another constant plus `r_f t`. From the crossing of these two
+//!   lines on, the result repeats with the period of `f`, and no common multiple is needed.
 //!
 //! For sub-additive curves that are zero at zero, long intervals need fewer splits: a split at `s`
 //! only counts if `f(s) < g(s)` and `g(t - s) < f(t - s)`, because otherwise one curve alone is at
@@ -109,10 +109,10 @@ impl Curve {
     }
 }
 
-/// If two different curves have more pairs of convex runs than this, [`on_window`] tests whether
-/// both curves are sub-additive and zero at zero, unless the test is expensive. For such curves, it
-/// suffices to combine the runs where each curve lies below the other, which may be far fewer, and
-/// to take the minimum with both curves.
+/// The number of pairs of convex runs of two different curves above which [`on_window`] tests
+/// whether both curves are sub-additive and zero at zero, unless the test is expensive. For such
+/// curves, it suffices to combine the runs where each curve lies below the other, of which there
+/// may be far fewer, and to take the minimum of the result and both curves.
 const MANY_PAIRS: usize = 1 << 12;
 
 /// Returns the min-plus convolution of `f` and `g` on the times `[0, end)`.
@@ -122,7 +122,8 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     let mut runs_g = runs::cut(&pieces_g, end);
     let pairs = runs_f.len().saturating_mul(runs_g.len());
     let mut alone = None;
-    // `is_sub_additive` itself convolves a curve with itself; it must not recurse here.
+    // The function `is_sub_additive` convolves a curve with itself, so it must not be called for
+    // that convolution again.
     let is_worth_it = pairs > MANY_PAIRS && f != g;
     if is_worth_it && is_cheaply_sub_additive(f, pairs) && is_cheaply_sub_additive(g, pairs) {
         let fewer_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
@@ -149,8 +150,8 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
 /// a test if the test would be expensive compared with a convolution that combines `pairs` pairs of
 /// runs.
 fn is_cheaply_sub_additive(f: &Curve, pairs: usize) -> bool {
-    // To convolve a curve with itself, it is unrolled to about three times as many pieces as it
-    // has.
+    // Before a curve is convolved with itself, its periods are written out, which about triples
+    // its number of pieces.
     let quick = f.pieces.len().saturating_mul(f.pieces.len()).saturating_mul(16) < pairs;
     quick && f.pieces[0].at == Extended::ZERO && f.is_sub_additive() == Ok(true)
 }
@@ -164,7 +165,7 @@ fn closed_form(f: &Curve, g: &Curve) -> Option<Result<Curve, AlgebraError>> {
         return Some(Ok(convex(f, g)));
     }
     if let (Some(at_f), Some(at_g)) = (concave_origin(f), concave_origin(g)) {
-        // The convolution of concave curves that are zero at zero is their minimum; values at zero
+        // The convolution of concave curves that are zero at zero is their minimum. Values at zero
         // add up.
         let lower = f.raised(&-&at_f).minimum(&g.raised(&-&at_g));
         return Some(lower.map(|lower| lower.raised(&(at_f + at_g))));
@@ -197,7 +198,7 @@ fn latency(f: &Curve) -> Option<Rational> {
         return Some(Rational::ZERO);
     }
     match f.pieces.get(1) {
-        // The advanced curve must start at zero, too.
+        // The advanced curve must start at zero as well.
         Some(second) if second.at == Extended::ZERO => Some(second.start.clone()),
         _ => None,
     }
@@ -262,7 +263,8 @@ fn slower_wins(
     let Side { curve: f, ultimate: of_f, rate: rate_f } = slower;
     let Side { curve: g, ultimate: of_g, rate: rate_g } = faster;
     let refuse = |why| AlgebraError::NotPseudoPeriodic { operation: OPERATION, why };
-    // A lower bound on the cost of splits that give `f` less than its start plus one period.
+    // A lower bound on the cost of splits that assign to `f` a time before the end of its first
+    // period.
     let early = spread(f, rate_g, &Rational::ZERO, &of_f.end())?;
     let above = spread(g, rate_g, &Rational::ZERO, &of_g.end())?;
     if early.has_minus_infinity || above.has_minus_infinity {
@@ -280,11 +282,11 @@ fn slower_wins(
     }
     let period = |start| Ok((start, of_f.length.clone(), of_f.increment()));
     let (Some(early), Some(above)) = (early.least, above.least) else {
-        // One of the curves is plus infinite throughout, and so is the result.
+        // One of the curves is plus infinity everywhere, and so is the result.
         return period(Rational::ZERO);
     };
-    // An upper bound on the cost of the other splits: `f` on its periodic part, and `g` at the time
-    // at which it is cheapest compared with the rate of `f`.
+    // An upper bound on the cost of the other splits. It assigns to `f` its periodic part, and to
+    // `g` the time at which `g` is cheapest compared with the rate of `f`.
     let tail = spread(f, rate_f, &of_f.start, &of_f.end())?;
     let (from, bound) = match (tail.greatest, tail.has_plus_infinity) {
         (Some(greatest), false) => {
@@ -303,8 +305,8 @@ fn slower_wins(
     period(from.max(crossing))
 }
 
-/// Returns the start of the first piece on which the curve `f` is minus infinite, be it at the
-/// breakpoint or on the segment after it. Returns `None` if `f` is nowhere minus infinite.
+/// Returns the start of the first piece on which the curve `f` is minus infinite, at the breakpoint
+/// or on the segment after it. Returns `None` if `f` is nowhere minus infinite.
 fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraError> {
     let bottom = Extended::NegativeInfinity;
     let pieces = f.pieces_until(&of.end())?;
@@ -314,8 +316,8 @@ fn first_bottom(f: &Curve, of: &Ultimate) -> Result<Option<Rational>, AlgebraErr
 
 /// Returns a time and a constant for the convolution of a slower curve that is plus infinite on
 /// parts of its period with a faster one: from that time on, the convolution is at most the
-/// constant plus the slower curve's rate times `t`. Returns `None` if no such time is found, as
-/// when the convolution, too, stays infinite on parts of each period.
+/// constant plus the slower curve's rate times `t`. Returns `None` if no such time is found, for
+/// example because the convolution is also infinite on parts of each period.
 fn bound_with_gaps(
     slower: Side<'_>,
     faster: Side<'_>,

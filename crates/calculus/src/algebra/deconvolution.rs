@@ -64,8 +64,8 @@ pub(super) fn reach(
     of_g: &Ultimate,
 ) -> Result<Reach, AlgebraError> {
     let (rate_f, rate_g) = match (&of_f.rate, &of_g.rate) {
-        // `g` is plus infinite from its start on, and ignored there. The range ends a little after
-        // that start, so that it includes it.
+        // The curve `g` is plus infinity from its start on, and is ignored there. The range ends a
+        // little after that start, so that it includes the start.
         (_, Extended::PositiveInfinity) => return Ok(Reach::Before(of_g.end())),
         (Extended::NegativeInfinity, _) => return Ok(Reach::Before(of_f.end())),
         (Extended::PositiveInfinity, _) | (_, Extended::NegativeInfinity) => {
@@ -99,8 +99,9 @@ pub(super) fn reach(
     else {
         return Ok(Reach::Before(one_period(of_g)));
     };
-    // The supremum is at least the difference at one good `u`. Beyond `far` the difference is
-    // always less than that.
+    // The supremum is at least the difference at any single `u`. The chosen `u` is the one at which
+    // `g` is lowest compared with a line of the rate of `f`. Beyond `far`, the difference is always
+    // less than at that `u`.
     let end = of_g.end();
     let pieces = g.pieces_until(&end)?;
     let good = sweep::extremes(&pieces, &Rational::ZERO, &end)
@@ -110,7 +111,7 @@ pub(super) fn reach(
         return Ok(Reach::Before(one_period(of_g)));
     };
     let far = (greatest_f - least_g - least_f - gain) / (rate_g - rate_f);
-    // The range must include the good `u` itself.
+    // The range must include the chosen `u` itself.
     let far = far.max(at) + &of_g.length;
     Ok(Reach::Before(far.min(one_period(of_g).max(of_g.end()))))
 }

@@ -20,8 +20,8 @@ pub struct Deviation {
 
 impl Curve {
     /// Returns the vertical deviation: the supremum over all times of `self(t) - service(t)`. For
-    /// an arrival curve and a service curve it bounds the backlog (Le Boudec and Thiran, theorem
-    /// 1.4.1). It is negative if this curve stays below the service.
+    /// an arrival curve and a service curve, the deviation bounds the backlog (Le Boudec and
+    /// Thiran, theorem 1.4.1). It is negative if this curve stays below the service.
     ///
     /// Times at which the service is plus infinite are ignored.
     ///
@@ -47,9 +47,9 @@ impl Curve {
         sweep::sum(&negative, &service, |_, a, b| Ok(a.min_plus_product(b)))
     }
 
-    /// Returns the horizontal deviation: the supremum over all times `t` of the infimum of all
-    /// `d >= 0` with `self(t) <= service(t + d)`. For an arrival curve and a service curve it bounds
-    /// the delay (Le Boudec and Thiran, theorem 1.4.2).
+    /// Returns the horizontal deviation: the supremum over all times `t` of the infimum of all `d
+    /// >= 0` with `self(t) <= service(t + d)`. For an arrival curve and a service curve, the
+    /// deviation bounds the delay (Le Boudec and Thiran, theorem 1.4.2).
     ///
     /// It is computed as the vertical deviation of the lower pseudo-inverses of the two curves.
     ///
@@ -57,8 +57,8 @@ impl Curve {
     /// Returns [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
     /// [`Curve::vertical_deviation`].
     pub fn horizontal_deviation(&self, service: &Self) -> Result<Deviation, AlgebraError> {
-        // Pseudo-inverses are computed from zero data on: raise both curves if one starts below
-        // zero.
+        // Pseudo-inverses are computed from zero data on, so both curves are raised if one starts
+        // below zero.
         let lowest = (&self.pieces[0].at).min(&service.pieces[0].at);
         let lift = match lowest {
             Extended::Finite(value) if value.is_negative() => -value,
@@ -84,7 +84,8 @@ impl Curve {
     }
 
     /// Returns the z-deviation: the smallest `t >= 0` at which the min-plus convolution of the two
-    /// curves is not negative. It bounds the delay for service curves that may be negative.
+    /// curves is not negative. This time bounds the delay, even for service curves that are
+    /// negative at some times.
     ///
     /// # Errors
     /// Returns [`AlgebraError::Falls`] unless both curves are non-decreasing, and the errors of
@@ -103,7 +104,7 @@ impl Curve {
 impl Curve {
     /// Returns the bound on the length of a backlogged period: the infimum of the times `t > 0` at
     /// which `self(t) <= service(t)`, for an arrival curve and a strict service curve (Bouillard,
-    /// Boyer and Le Corronc, section 5.5). It is infinite if the service never catches up.
+    /// Boyer and Le Corronc, section 5.5). The bound is infinite if the service never catches up.
     ///
     /// # Errors
     /// Returns [`AlgebraError::TooManyPieces`] if the common period is too long.
@@ -112,7 +113,7 @@ impl Curve {
         let starts = (&f.start).max(&g.start);
         let end = match (&f.rate, &g.rate) {
             (Extended::Finite(rate_f), Extended::Finite(rate_g)) if rate_f != rate_g => {
-                // After the last possible crossing one curve stays below the other.
+                // After the last possible crossing, one curve stays below the other.
                 let of_f = spread(self, rate_f, &Rational::ZERO, &f.end())?;
                 let of_g = spread(service, rate_g, &Rational::ZERO, &g.end())?;
                 let (above, below) = if rate_f < rate_g {

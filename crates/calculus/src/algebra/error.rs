@@ -2,7 +2,8 @@
 
 use crate::rational::Rational;
 
-/// The reason why an operation on curves has no result, or none that this crate can represent.
+/// The reason why an operation on curves has no result, or has a result that this crate cannot
+/// represent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AlgebraError {
@@ -34,7 +35,7 @@ pub enum AlgebraError {
         operation: &'static str,
     },
     /// The exact result of the operation is not an ultimately pseudo-periodic curve, for example
-    /// because it follows two curves of different rates for ever.
+    /// because at arbitrarily late times it equals each of two curves of different rates.
     #[error("{operation}: the result is not ultimately pseudo-periodic ({why})")]
     NotPseudoPeriodic {
         /// The name of the operation that failed.
@@ -59,7 +60,7 @@ pub enum AlgebraError {
     )]
     TooManyPairs {
         /// The number of pairs that the operation would combine. Pairs of long numbers count
-        /// several times, see [`PAIRS`](super::limits::PAIRS).
+        /// several times (see [`PAIRS`](super::limits::PAIRS)).
         needed: usize,
         /// The largest number of pairs that an operation may combine.
         limit: u32,

@@ -10,7 +10,7 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// A part of a pseudo-inverse: for data `y` in `(from, to]` the time is
+/// A part of a pseudo-inverse. For data `y` in `(from, to]`, the time is
 /// `time + (y - from) * slope`.
 struct Part {
     from: Extended,
@@ -111,8 +111,8 @@ impl Curve {
                 sweep::push(&mut pieces, Piece::new(piece.start.clone(), at, held, Rational::ZERO));
                 continue;
             }
-            // Visit the pieces of the outer curve that the inner segment passes through; slopes
-            // multiply.
+            // Visits the pieces of the outer curve through which the inner segment passes. The
+            // slopes are multiplied.
             let first = outer.partition_point(|outer| outer.start <= *data).saturating_sub(1);
             let first = &outer[first..];
             let mut value = at;
@@ -236,7 +236,7 @@ fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> 
                 let piece = Piece::new(from.clone(), before, part.time.clone(), part.slope.clone());
                 sweep::push(&mut pieces, piece);
             }
-            // The part covers zero data already.
+            // The part covers zero data already, so no earlier part is needed.
             _ => {
                 let value = time_at(&Rational::ZERO);
                 pieces.clear();
@@ -257,7 +257,7 @@ fn inverted(source: &[Piece], end: Option<(&Rational, Extended)>) -> Vec<Piece> 
         sweep::push(&mut pieces, Piece::new(most.clone(), before, never, Rational::ZERO));
     }
     if pieces.is_empty() {
-        // The curve never reaches zero.
+        // The curve never reaches zero, so the inverse is infinite.
         let never = Extended::PositiveInfinity;
         pieces.push(Piece::continuous(Rational::ZERO, never, Rational::ZERO));
     }

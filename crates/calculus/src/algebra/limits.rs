@@ -7,8 +7,8 @@
 use super::AlgebraError;
 use crate::rational::Rational;
 
-/// The largest number of pieces of a curve. It also holds for the pieces into which an operation
-/// unrolls the periods of a curve.
+/// The largest number of pieces of a curve. The limit also applies to the pieces that result when
+/// an operation writes out the periods of a curve.
 pub const PIECES: u32 = 1 << 20;
 /// The largest number of pairs of convex runs that one convolution may combine. If a run starts
 /// with numbers beyond machine words, each pair counts several times, in proportion to the length

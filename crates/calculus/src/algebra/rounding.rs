@@ -1,4 +1,4 @@
-//! Floor and ceiling of a curve's values: whole numbers of data.
+//! Rounds the values of a curve down (floor) or up (ceiling) to whole numbers.
 
 use super::ultimate::{of_curve, repeating};
 use super::{AlgebraError, limits, sweep};
@@ -50,8 +50,8 @@ impl Curve {
     }
 }
 
-/// Appends the pieces of a piece's values, rounded down. `next` is the time at which the piece
-/// ends.
+/// Appends to `pieces` the pieces that describe the values of `piece`, rounded down. `next` is the
+/// time at which `piece` ends.
 fn floor_of_piece(
     piece: &Piece,
     next: &Rational,
@@ -70,13 +70,13 @@ fn floor_of_piece(
     };
     limits::check_pieces(&(&to - from).abs())?;
     let falls = piece.slope.is_negative();
-    // The floor just after the start. A falling segment leaves a whole number immediately.
+    // The rounded value just after the start. A falling segment leaves a whole number immediately.
     let mut level = if falls { from.ceil() - Rational::ONE } else { from.floor() };
     let after = level.clone();
     sweep::push(pieces, Piece::new(piece.start.clone(), at, after, Rational::ZERO));
     loop {
-        // The whole number that the segment reaches next. A rising segment takes it from that time
-        // on; a falling segment takes it only at that time.
+        // The whole number that the segment reaches next. A rising segment has this rounded value
+        // from that time on. A falling segment has it only at that time.
         let reached = if falls { level.clone() } else { &level + &Rational::ONE };
         let is_inside = if falls { reached > to } else { reached < to };
         if !is_inside {

@@ -4,15 +4,16 @@
 //! convex runs is a convex run: starts and values add up, and the segments are sorted by slope (Le
 //! Boudec and Thiran, theorem 3.1.6). The convolution of the functions is the lower envelope of the
 //! convolutions of all pairs of runs. A convex function is a single run, and so is a concave
-//! function once it is mirrored and negated, so the usual curves take one or two pairs; only
-//! irregular ones take many.
+//! function once it is mirrored and negated, so usual curves have one or two pairs. Only irregular
+//! curves have many.
 
 use super::{AlgebraError, limits, sweep};
 use crate::curve::{Extended, Piece};
 use crate::interrupt;
 use crate::rational::Rational;
 
-/// A convex function on an interval: either finite everywhere on it, or minus infinity everywhere.
+/// A convex function on an interval. It is either finite on the whole interval, or minus infinity
+/// on the whole interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
     start: Rational,
@@ -166,13 +167,13 @@ pub(crate) fn mirror(runs: &[Run]) -> Vec<Run> {
 /// Returns the min-plus convolution, on times before `end`, of two functions that are given by
 /// their convex runs.
 pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece>, AlgebraError> {
-    // Arithmetic on long numbers is slower, so each pair counts once per 256 bits of the longest
-    // numbers. Numbers in machine words have 256 bits here: two of two words each.
+    // Arithmetic on long numbers is slower, so each pair counts once for every 256 bits of the
+    // longest numbers. The two numbers of a run have 256 bits if each is a pair of machine words.
     let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);
     let weight = usize::try_from(widest / 256).unwrap_or(usize::MAX).max(1);
     limits::check_pairs(a.len().saturating_mul(b.len()).saturating_mul(weight))?;
-    // The outer loop is over the shorter list; each of its runs yields one function, built in order
-    // of time.
+    // The outer loop is over the shorter list. One function is built for each
+    // of its runs, in order of time.
     let (outer, inner) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut functions = Vec::with_capacity(outer.len());
     for run in outer {

@@ -1,8 +1,9 @@
 //! Pointwise operations on two lists of pieces, breakpoint by breakpoint.
 //!
-//! A list of pieces is a function on the whole real line here: plus infinity before its first
-//! piece; the last segment does not end. With this convention a function on an interval (infinite
-//! elsewhere) and a curve have the same form, and one sweep serves all operations.
+//! In this module, a list of pieces is a function on the whole real line. It is plus infinity
+//! before its first piece, and its last segment does not end. With this convention, a function on
+//! an interval (infinite elsewhere) and a curve have the same form, and one sweep serves all
+//! operations.
 
 use crate::curve::{Extended, Piece};
 use crate::rational::Rational;
@@ -142,13 +143,15 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
     }
 }
 
-/// Returns whether the function is plus infinite on the segment of `piece`. Without a piece it is.
+/// Returns whether the function is plus infinity on the segment of `piece`, or everywhere because
+/// there is no piece.
 fn is_absent(piece: Option<&Piece>) -> bool {
     piece.is_none_or(|piece| piece.after == Extended::PositiveInfinity)
 }
 
 /// Returns the value and the right limit, at the time `at`, of the function that `piece` describes
-/// there. `is_new` says that the piece starts at this time. Without a piece both are plus infinity.
+/// there. `is_new` says that the piece starts at this time. If there is no piece, both values are
+/// plus infinity.
 fn around<'a>(
     piece: Option<&'a Piece>,
     at: &Rational,
@@ -168,8 +171,8 @@ fn around<'a>(
     }
 }
 
-/// Returns the pointwise minimum of two lists of pieces, which it consumes. If one function ends
-/// before the other begins, the lists are only concatenated.
+/// Returns the pointwise minimum of two lists of pieces, which are consumed. If one function ends
+/// before the other begins, the lists are only joined to one.
 fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
         (Some(last), Some(first)) => {
@@ -278,9 +281,9 @@ pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
     functions.pop().unwrap_or_default()
 }
 
-/// Returns values of a list of pieces, each with its time: the values and limits at the breakpoints
-/// in `[from, to)` and at both ends. The extremes of the function on that interval are at these
-/// times, even after an affine function is subtracted from it.
+/// Returns the values and the limits of a list of pieces at the breakpoints in `[from, to)` and at
+/// both ends of this interval, each with its time. The extremes of the function on that interval
+/// are at these times, even after an affine function is subtracted from it.
 pub(crate) fn extremes<'a>(
     pieces: &'a [Piece],
     from: &'a Rational,

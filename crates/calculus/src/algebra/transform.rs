@@ -1,4 +1,4 @@
-//! Shifts, scalings and projections.
+//! Shifts curves in time or in data, scales them, and makes them left- or right-continuous.
 
 use super::{AlgebraError, sweep};
 use crate::curve::piece::{Tail, split_at};
@@ -29,7 +29,7 @@ impl Curve {
         Self::canonical(pieces, tail)
     }
 
-    /// Returns the curve advanced by `by`: `f(t + by)`; the values before time `by` are lost. A
+    /// Returns the curve advanced by `by`: `f(t + by)`. The values before time `by` are lost. A
     /// negative advance is a delay.
     pub fn advanced(&self, by: &Rational) -> Self {
         if by.is_negative() {
@@ -42,7 +42,8 @@ impl Curve {
             let pieces = shifted_left(self.pieces.clone(), by, &Rational::ZERO);
             return Self::canonical(pieces, Tail::Affine);
         };
-        // Whole periods are removed by adding their rise; then at most one period is cut.
+        // Without its first whole periods, the curve is the same, but raised by their increments.
+        // Therefore, at most one period is cut.
         let start = self.tail_start();
         let periods = ((by - start) / length).floor().max(Rational::ZERO);
         let rest = by - &(&periods * length);
@@ -137,7 +138,7 @@ impl Curve {
         let mut pieces = self.pieces.clone();
         let mut tail = self.tail.clone();
         if let Tail::Periodic { first: first @ 0, length, increment } = &mut tail {
-            // Time zero belongs to the period: start the period one period later.
+            // Time zero belongs to the period, so the period is made to start one period later.
             let next: Vec<Piece> =
                 pieces.iter().map(|piece| piece.moved(length, increment)).collect();
             *first = pieces.len();
@@ -158,7 +159,7 @@ impl Curve {
         let mut tail = self.tail.clone();
         if let Tail::Periodic { first, length, increment } = &mut tail {
             // The left limit at the start of the first period may differ from that at the start of
-            // later ones: start the period one period later.
+            // later ones, so the period is made to start one period later.
             let period = &self.pieces[*first..];
             source.extend(period.iter().map(|piece| piece.moved(length, increment)));
             *first = self.pieces.len();

@@ -1,5 +1,5 @@
-//! The ultimate behaviour of a curve (start, length and rate of its repetition) in one form for
-//! affine and periodic tails.
+//! The ultimate behaviour of a curve, in one form for affine and periodic tails. It consists of the
+//! start, the length and the rate of the repetition.
 
 use super::sweep;
 use super::{AlgebraError, limits};
@@ -7,8 +7,8 @@ use crate::curve::piece::Tail;
 use crate::curve::{Curve, Extended, Piece};
 use crate::rational::Rational;
 
-/// The ultimate behaviour of a curve: `f(t + length) = f(t) + rate * length` for all `t >= start`.
-/// If the rate is infinite, the curve is infinite from `start` on.
+/// The ultimate behaviour of a curve `f`: `f(t + length) = f(t) + rate * length` for all `t >=
+/// start`. If the rate is infinite, the curve is infinite from `start` on.
 #[derive(Clone, Debug)]
 pub(crate) struct Ultimate {
     pub(crate) start: Rational,
@@ -75,8 +75,8 @@ pub(crate) fn repeating(
     Ok(Curve::canonical(pieces, Tail::Periodic { first, length, increment }))
 }
 
-/// The least and the greatest finite value of `f(t) - rate t` on an interval of times, limits at
-/// breakpoints included, and whether `f` is infinite there.
+/// The least and the greatest finite value of `f(t) - rate t` on an interval of times, and whether
+/// `f` is infinite there. Limits at breakpoints are included.
 pub(crate) struct Spread {
     pub(crate) least: Option<Rational>,
     pub(crate) greatest: Option<Rational>,

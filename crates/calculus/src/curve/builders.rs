@@ -2,7 +2,8 @@
 //!
 //! Arrival curves are zero at time zero and left-continuous, as in Le Boudec and Thiran, "Network
 //! Calculus" (2001), and in Bouillard, Boyer and Le Corronc, "Deterministic Network Calculus"
-//! (2018). Rates are data per time, bursts data, latencies time, in the units of the caller.
+//! (2018). Rates are data per time, bursts are data, and latencies are times, all in the units of
+//! the caller.
 
 use super::piece::Tail;
 use super::{Curve, CurveError, Extended, Piece};
@@ -250,9 +251,9 @@ impl Curve {
 
     /// Builds the upper arrival curve of a "PJD" stream of real-time calculus (Wandeler, "Modular
     /// performance analysis and interface-based design for embedded real-time systems", 2006):
-    /// events of size `height` arrive once per `period`, each delayed by at most `jitter`, no two
-    /// closer than `distance`. The curve is `height` times the minimum of the staircases ceil((t +
-    /// jitter) / period) and ceil(t / distance). A distance of 0 is no constraint.
+    /// events of size `height` arrive once per `period`. Each is delayed by at most `jitter`, and
+    /// no two are closer than `distance`. The curve is `height` times the minimum of the staircases
+    /// ceil((t + jitter) / period) and ceil(t / distance). A distance of 0 is no constraint.
     ///
     /// # Errors
     /// Returns an error if the height, the jitter or the distance is negative, the period is not
@@ -271,7 +272,7 @@ impl Curve {
         if !distance.is_positive() {
             return Ok(late);
         }
-        // The minimum drops the second staircase where the jitter already implies it.
+        // The minimum drops the second staircase if the jitter implies it already.
         let apart = Self::staircase(height, distance)?;
         late.minimum(&apart).map_err(|error| CurveError::Beyond(error.to_string()))
     }
@@ -322,7 +323,7 @@ impl Curve {
             // The window never throttles the server (or the rate is zero).
             return Ok(affine(pieces));
         };
-        // In each period of one latency, one more window is served at the rate; then the source
+        // In each period of one latency, one more window is served at the rate. Then the source
         // waits for the next acknowledgement.
         let served = &window + &window;
         pieces.push(Piece::continuous(&latency + &filled, served, Rational::ZERO));
@@ -330,7 +331,7 @@ impl Curve {
         Ok(Self::canonical(pieces, tail))
     }
 
-    /// Builds the service curve of one slot in a time-division cycle: in the worst case no service
+    /// Builds the service curve of one slot in a time-division cycle: in the worst case, no service
     /// for `cycle - slot`, then service at `capacity` for one `slot`, and so on.
     ///
     /// # Errors
@@ -374,8 +375,8 @@ fn with_zero_before(piece: Piece) -> Curve {
     affine(vec![zero, piece])
 }
 
-/// Returns the curve that is zero at time zero and the lower envelope of `lines` after it. Each
-/// line is a pair of intercept and slope.
+/// Returns the curve that is zero at time zero and equals the lower envelope of `lines` after it.
+/// Each line is a pair of intercept and slope.
 fn lower_lines(lines: Vec<(Rational, Rational)>) -> Curve {
     let mut pieces = lower_envelope(lines);
     match pieces.first_mut() {

@@ -37,7 +37,7 @@ fn canonical_periodic(
     let increment = if has_values { increment } else { Rational::ZERO };
 
     // The first breakpoint of the period may be redundant after the last segment of the period.
-    // Then the period starts at its next breakpoint; if there is none, the tail is a line.
+    // Then the period starts at its next breakpoint. If there is none, the tail is a line.
     let redundant = |piece: &Piece, before: Option<&Piece>| {
         before.is_some_and(|before| piece.continues(before))
     };
@@ -50,15 +50,15 @@ fn canonical_periodic(
         }
         period = rest;
     }
-    // The first breakpoint may also be redundant after the transient part; then, too, the period
-    // starts at the next one.
+    // The first breakpoint may also be redundant after the transient part. Then the period starts
+    // at the next breakpoint as well.
     if redundant(&period[0], transient.last()) {
         let head = period.remove(0);
         period.push(head.moved(&length, &increment));
     }
     let (length, increment) = shorten(&mut period, length, increment);
 
-    // Move the start of the period back over the breakpoints from which the curve repeats already.
+    // Moves the start of the period back over the breakpoints from which the curve repeats already.
     let mut first = transient.len();
     let mut pieces = transient;
     pieces.append(&mut period);

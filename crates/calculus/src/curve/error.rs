@@ -6,7 +6,7 @@ use crate::rational::Rational;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CurveError {
-    /// There is no piece; a curve needs at least one.
+    /// The curve has no piece, but at least one is needed.
     #[error("a curve needs at least one piece, starting at time 0")]
     NoPieces,
     /// The first piece does not start at time zero.
@@ -29,7 +29,7 @@ pub enum CurveError {
         /// The time at which the period ends.
         end: Rational,
     },
-    /// A parameter of a builder is negative and must not be.
+    /// A parameter of a builder is negative, although it must not be.
     #[error("the {parameter} of a {curve} is {value}: it must not be negative")]
     Negative {
         /// The curve that was to be built.
@@ -39,7 +39,7 @@ pub enum CurveError {
         /// The value of the parameter.
         value: Rational,
     },
-    /// A parameter of a builder is not positive and must be.
+    /// A parameter of a builder is zero or negative, although it must be positive.
     #[error("the {parameter} of a {curve} is {value}: it must be greater than zero")]
     NotPositive {
         /// The curve that was to be built.
@@ -58,12 +58,12 @@ pub enum CurveError {
         parameter: &'static str,
         /// The value of the parameter.
         value: Rational,
-        /// The name of the parameter that bounds it.
+        /// The name of the second parameter, which bounds the first one.
         bound: &'static str,
-        /// The value of that parameter.
+        /// The value of the second parameter.
         limit: Rational,
     },
-    /// A builder combines curves in a way that the algebra could not compute, for the given reason.
+    /// A builder combines curves in a way that the algebra cannot compute. The text is the reason.
     #[error("the curve cannot be computed: {0}")]
     Beyond(String),
 }

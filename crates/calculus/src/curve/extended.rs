@@ -44,7 +44,7 @@ impl Extended {
         matches!(self, Self::Finite(_))
     }
 
-    /// Returns the sum of this value and a finite number. An infinity stays what it is.
+    /// Returns the sum of this value and a finite number. The sum is infinite if this value is.
     pub fn shifted(&self, by: &Rational) -> Self {
         match self {
             Self::Finite(value) => Self::Finite(value + by),
@@ -62,8 +62,8 @@ impl Extended {
         }
     }
 
-    /// Returns the sum of two values, where plus infinity and anything, even minus infinity, add up
-    /// to plus infinity. This is the product of the min-plus dioid, in which plus infinity stands
+    /// Returns the sum of two values. The sum of plus infinity and any value, even minus infinity,
+    /// is plus infinity. This is the product of the min-plus dioid, in which plus infinity stands
     /// for "impossible".
     pub(crate) fn min_plus_product(&self, other: &Self) -> Self {
         match (self, other) {
@@ -139,7 +139,7 @@ impl FromStr for Extended {
     type Err = ParseRationalError;
 
     /// Parses a number in a form that [`Rational`] accepts, or `inf`, `+inf`, `-inf` or `infinity`
-    /// in any case.
+    /// in upper or lower case.
     fn from_str(text: &str) -> Result<Self, ParseRationalError> {
         let text = text.trim();
         match text.to_ascii_lowercase().as_str() {

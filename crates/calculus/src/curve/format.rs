@@ -7,9 +7,9 @@ use crate::rational::Rational;
 use std::fmt;
 
 impl Curve {
-    /// Returns the corners of the curve's graph from time zero to `end`, for drawing. For each
-    /// breakpoint these are the limit from the left, the value and the limit from the right, as far
-    /// as they differ. Values may be infinite.
+    /// Returns the corners of the curve's graph from time zero to `end`, for drawing. The corners
+    /// of a breakpoint are the limit from the left, the value and the limit from the right, where
+    /// these differ. Values may be infinite.
     ///
     /// # Errors
     /// Returns [`AlgebraError::TooManyPieces`] if there are too many periods up to `end`.

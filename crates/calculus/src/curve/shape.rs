@@ -1,4 +1,5 @@
-//! Shapes that have fast algorithms, and properties that operations require.
+//! Tests for shapes of curves that have fast algorithms, and for properties that operations
+//! require.
 
 use super::piece::Tail;
 use super::{Curve, Extended, Piece};
@@ -52,8 +53,8 @@ impl Curve {
         self.pieces.iter().all(|piece| piece.at == piece.after)
     }
 
-    /// Returns each breakpoint after time zero, with the curve's limit from its left. The start of
-    /// the second period is one of them.
+    /// Returns each breakpoint after time zero, with the curve's limit from the left. The start of
+    /// the second period counts as a breakpoint.
     fn joints(&self) -> impl Iterator<Item = (Extended, Piece)> + '_ {
         let inner = self.pieces.windows(2).filter_map(|pair| match pair {
             [before, piece] => Some((before.segment_at(&piece.start), piece.clone())),

@@ -1,4 +1,4 @@
-//! Evaluation of statements.
+//! Evaluates the statements of an MPPG program.
 
 use super::functions::{call, operate};
 use super::parser;

@@ -1,4 +1,5 @@
-//! The operators and named functions of the language, in terms of the library.
+//! Evaluates the operators and named functions of MPPG, the language for min-plus programs, by
+//! operations of this crate.
 
 use super::Value;
 use crate::algebra::AlgebraError;
@@ -213,8 +214,8 @@ fn elementary_curve(given: &mut Arguments<'_>) -> Result<Option<Value>, String> 
     curve.map(|curve| Some(Value::Function(curve))).map_err(|error| error.to_string())
 }
 
-/// Calls a function of numbers, such as `gcd`. Returns `None` for other functions. Rounding
-/// functions also accept a curve.
+/// Calls a function of numbers, such as `gcd`, or a rounding function, which also accepts a curve.
+/// Returns `None` for other functions.
 fn arithmetic(given: &mut Arguments<'_>) -> Result<Option<Value>, String> {
     let name = given.name;
     let value = match name {

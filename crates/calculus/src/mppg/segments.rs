@@ -10,7 +10,7 @@ use crate::rational::Rational;
 use std::fmt::Write;
 
 /// A spot (a single point) or a segment of `uaf(...)` or `upp(...)`, with its numbers evaluated. A
-/// spot ends where it starts.
+/// spot ends at the time at which it starts.
 struct Part {
     column: usize,
     from: Rational,
@@ -95,8 +95,9 @@ pub(super) fn periodic(
         let tail = Tail::Periodic { first, length, increment };
         return Ok(Curve::canonical(pieces, tail));
     }
-    // The period is closed at its end or open at its start, so the value there is that of its end.
-    // The curve repeats only from the second period on.
+    // The period is closed at its end or open at its start, so the value at the start of each later
+    // period is that of the end of the period before it. The curve therefore repeats only from the
+    // second period on.
     let again: Vec<Piece> =
         pieces[first..].iter().map(|piece| piece.moved(&length, &increment)).collect();
     pieces.extend(again);
@@ -167,7 +168,7 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
         }
         _ => Rational::ZERO,
     };
-    // Check that the slope leads to the end point as written.
+    // Checks that the slope leads to the end point that is written in the segment.
     let line = Piece::new(from.clone(), value.clone(), value.clone(), slope.clone());
     let end = match &to {
         Some(to) => line.segment_at(to),
@@ -181,7 +182,7 @@ fn read(session: &Session, segment: &Segment) -> Result<Part, Fault> {
     Ok(Part { column, from, has_start, value, slope, to, end, has_end })
 }
 
-/// The end of a list of segments: its time, and the value there if the list defines it. It is
+/// The time at which a list of segments ends, and the value at that time if the list defines it.
 /// `None` if the list does not end.
 type End = Option<(Rational, Option<Extended>)>;
 
@@ -212,7 +213,7 @@ fn assemble(
             }
             (_, true) => part.value.clone(),
             (Some(known), false) => known,
-            // In a period that is open on the left, the value at the start comes from the end.
+            // If the period is open on the left, the value at its start is that of its end.
             (None, false) if pieces.is_empty() && at.is_positive() => part.value.clone(),
             (None, false) => {
                 return Err((part.column, format!("there is no value at {at}")));

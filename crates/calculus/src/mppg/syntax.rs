@@ -1,4 +1,4 @@
-//! The syntax tree of the language.
+//! The syntax tree of an MPPG program.
 
 use crate::rational::Rational;
 
@@ -14,7 +14,7 @@ pub(super) enum Statement {
 }
 
 /// A part of the value of a plot option: a text, or a variable with its column. The parts are
-/// joined.
+/// joined to one text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Part {
     Literal(String),

@@ -6,7 +6,7 @@
 //! performs them millions of times on curves of one to three pieces. The closed forms are faster,
 //! because they need neither common periods nor envelopes. A function returns `None` if its
 //! arguments are not of these shapes, and [`super::operations`] then uses the module `algebra`.
-//! Tests compare the results of both.
+//! Tests compare the closed forms with the module `algebra`.
 
 use crate::{Curve, Extended, Piece, Rational};
 
@@ -213,7 +213,8 @@ pub(super) fn time_to_serve(beta: &Curve, burst: &Rational) -> Option<Option<Rat
 /// Returns the time after which a convex service curve exceeds a height, or `None` if it never
 /// does.
 fn when_exceeding(beta: &[Segment<'_>], height: &Rational) -> Option<Rational> {
-    // The last segment that starts at or below the height.
+    // The last segment that starts at or below the height contains the time after which the curve
+    // exceeds it.
     let segment = beta.iter().rev().find(|segment| segment.height <= height)?;
     if !segment.slope.is_positive() {
         return None;
@@ -231,9 +232,9 @@ fn when_reaching(alpha: &[Segment<'_>], height: &Rational) -> Option<Rational> {
     Some(segment.start + &((height - segment.height) / segment.slope))
 }
 
-/// Returns a bound on the longest backlogged period: the last time at which a concave arrival curve
-/// is not below a convex service curve. Returns `None` for other curves, or if the arrival curve
-/// never exceeds the service curve.
+/// Returns a bound on the longest backlogged period. This is the last time at which a concave
+/// arrival curve is not below a convex service curve. Returns `None` for other curves, or if the
+/// arrival curve never exceeds the service curve.
 pub(super) fn crossing(alpha: &Curve, beta: &Curve) -> Option<Extended> {
     if is_unbounded(alpha) {
         return Some(Extended::PositiveInfinity);
@@ -311,7 +312,8 @@ fn join(jump: Rational, parts: Vec<(Rational, Option<Rational>)>) -> Option<Curv
     Curve::ultimately_affine(pieces).ok()
 }
 
-/// Returns the arrival curve of unbounded arrivals: zero at zero, infinite after it.
+/// Returns the arrival curve of unbounded arrivals, which is zero at time zero and infinite after
+/// it.
 pub(super) fn unbounded() -> Curve {
     let none: [(Rational, Rational); 0] = [];
     Curve::token_buckets(none).unwrap_or_else(|_| Curve::constant(Extended::PositiveInfinity))
@@ -335,7 +337,7 @@ pub(super) fn convolution(a: &Curve, b: &Curve) -> Option<Curve> {
 }
 
 /// Returns the residual service curve of a strict server under arbitrary multiplexing:
-/// `beta - alpha` where it is positive and increasing, and zero before. Returns `None` unless
+/// `beta - alpha` where it is positive and increasing, and zero before that. Returns `None` unless
 /// `alpha` is concave and `beta` convex.
 pub(super) fn left_over(beta: &Curve, alpha: &Curve) -> Option<Curve> {
     if is_unbounded(alpha) {
@@ -370,14 +372,14 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     for (segment, start) in alpha.iter().zip(&moved) {
         later.push(Segment { start, ..*segment });
     }
-    // The segments of the service curve from theta on.
+    // The segments of the service curve after the time theta.
     let within = beta.iter().rposition(|segment| segment.start <= theta)?;
     let height = beta[within].at(theta);
     let mut served = vec![Segment { start: theta, height: &height, slope: beta[within].slope }];
     served.extend(beta.get(within + 1..)?.iter().copied());
     let both = merged(&later, &served);
-    // The difference is convex, so it can only fall up to its lowest point and rises after it. A
-    // service curve must not fall, so the value at the lowest point replaces all earlier ones.
+    // The difference is convex, so it falls up to its lowest point, if at all, and rises after it.
+    // A service curve must not fall, so the value at the lowest point replaces all earlier values.
     let difference: Vec<(Rational, Rational, Rational)> =
         both.iter().map(|(t, a, b)| ((*t).clone(), b.at(t) - a.at(t), b.slope - a.slope)).collect();
     let Some(lowest) = difference.iter().position(|(_, _, slope)| !slope.is_negative()) else {
@@ -385,7 +387,7 @@ pub(super) fn fifo_left_over(beta: &Curve, alpha: &Curve, theta: &Rational) -> O
     };
     let floor = difference.get(lowest)?.1.clone();
     if floor.is_positive() && !theta.is_zero() {
-        // The result jumps at theta, a shape that this module does not represent.
+        // The result jumps at the time theta. This module does not represent such a shape.
         return None;
     }
     let mut pieces = vec![(Rational::ZERO, Rational::ZERO, Rational::ZERO)];

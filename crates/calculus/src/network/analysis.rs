@@ -1,8 +1,8 @@
 //! The analyses: methods that compute delay and backlog bounds.
 //!
-//! Each analysis is a file with one function from a `Bounder` and a flow to a [`FlowBound`]; this
-//! module selects the analysis and distributes flows over all cores. CONTRIBUTING.md lists the
-//! files that a new analysis needs.
+//! Each analysis is a file with one function, from a `Bounder` and a flow to its bounds
+//! ([`FlowBound`]). This module selects the analysis and distributes flows over all cores.
+//! CONTRIBUTING.md lists the files that a new analysis needs.
 
 mod aware;
 mod best;
@@ -37,9 +37,9 @@ use tfa::Totals;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum Analysis {
-    /// Total flow analysis (TFA): each server's delay bound for all of its traffic, summed along
-    /// the path. This analysis and all others but [`Analysis::SinkTree`] also apply to cyclic
-    /// networks.
+    /// Total flow analysis (TFA): the delay bounds of the servers on the path, each for all traffic
+    /// of the server, are added. This analysis and all others but [`Analysis::SinkTree`] also apply
+    /// to cyclic networks.
     Tfa,
     /// Separate flow analysis (SFA): the convolution of the residual service curves of all servers
     /// on the path (pay bursts only once).
@@ -64,8 +64,8 @@ pub enum Analysis {
     Plp,
     /// A linear program of exponential size (ELP) for FIFO paths of a few servers.
     Elp,
-    /// A single linear program (ULP) for strict servers under arbitrary multiplexing; exact for
-    /// tandems.
+    /// A single linear program (ULP) for strict servers under arbitrary multiplexing. It is exact
+    /// for tandems.
     Ulp,
     /// The smallest bounds of all analyses under all conventions that apply and are proven.
     Best,
@@ -109,9 +109,9 @@ impl Analysis {
         }
     }
 
-    /// Returns whether the analysis bounds the cross traffic of the path as if the flow of interest
-    /// sent nothing, where [`Settings::flow_of_interest`] says so. Such a bound is proven only in
-    /// some networks.
+    /// Returns whether the analysis can bound the cross traffic of the path as if the flow of
+    /// interest sent nothing. [`Settings::flow_of_interest`] says whether it does. Such a bound is
+    /// proven only in some networks.
     fn leaves_out_the_flow(self) -> bool {
         match self {
             Self::Sfa | Self::TandemMatching => true,
@@ -276,8 +276,8 @@ pub struct Source {
     pub analysis: Analysis,
     /// The conventions under which the bound was computed.
     pub settings: Settings,
-    /// Whether it is proven that the bound holds under the conventions and the multiplexing of the
-    /// servers; see [`FlowOfInterest`].
+    /// Whether the bound is proven under the conventions and the multiplexing of the servers
+    /// ([`FlowOfInterest`] explains which bounds are not proven).
     pub proven: bool,
     /// Whether curves were replaced by their concave or convex hulls because the algebra cannot
     /// compute with the exact curves. Either the analysis replaced all curves, or some were
@@ -542,8 +542,8 @@ impl<'n> Analyser<'n> {
     }
 
     /// Returns an analyser of the same network for a trial run that stops at the time `end`. It
-    /// reuses the delays that total flow analysis has computed, if both analysers have the same
-    /// multiplexing. Returns `None` if these delays cannot be computed.
+    /// reuses the delays that this analyser has computed by total flow analysis, if both analysers
+    /// have the same multiplexing. Returns `None` if these delays cannot be computed.
     pub(super) fn sample(&self, settings: Settings, end: Instant) -> Option<Self> {
         let sample = Self::new(self.network, settings).stopped_by(self.stop.until(end));
         if sample.common.settings.multiplexing == self.common.settings.multiplexing {
@@ -709,7 +709,7 @@ fn source(
         || !of_interest && !segregates
         || common.arbitrary && !returns();
     let network = common.network;
-    // A cut network is always an outline of its own curves.
+    // The network with its cycles cut is always an outline, even if no curve had to be replaced.
     let outlined =
         network.is_outline() && common.cuts.is_none() || network.outlined().next().is_some();
     let settings = common.settings.clone();
@@ -750,7 +750,7 @@ fn parallel<T: Sync, R: Send>(
     };
     let mut done = std::thread::scope(|scope| {
         let spawn = |_| {
-            // The stack is reserved memory; pages that are never touched take no memory.
+            // The stack is only reserved. Pages that are never used take no memory.
             std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, worker)
         };
         let running: Vec<_> = (0..threads.min(items.len())).map(spawn).collect();
@@ -759,7 +759,7 @@ fn parallel<T: Sync, R: Send>(
             match thread.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(some)) => done.extend(some),
                 Ok(Err(panic)) => std::panic::resume_unwind(panic),
-                // The system cannot start this thread, so the others process its items.
+                // The system cannot start this thread, so the other threads process its items.
                 Err(_) => {}
             }
         }

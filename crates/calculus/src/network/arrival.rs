@@ -32,20 +32,20 @@ const DEEPEST: usize = 20_000;
 /// The caches of the results that hold for all flows of interest.
 type Known = SharedCaches<Arc<Curve>, Arc<LeftOver>>;
 
-/// The cross traffic of a tandem for which a flow is left out. A flow that is assumed to have the
-/// lowest priority does not delay other flows, so it need not count when their arrivals are
-/// bounded.
+/// The part of a tandem's cross traffic in which a flow is not counted. A flow that is assumed to
+/// have the lowest priority does not delay other flows, so it need not be counted when their
+/// arrivals are bounded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Without {
-    /// All flows count.
+    /// All flows are counted.
     NoFlow,
-    /// The flow is left out for cross traffic that comes along the flow's own path.
+    /// The flow is not counted in cross traffic that arrives along the flow's own path.
     AlongItsPath(Option<FlowId>),
-    /// The flow is left out for all cross traffic.
+    /// The flow is not counted in any cross traffic.
     Wherever(Option<FlowId>),
 }
 
-/// The residual service of one server: what its cross flows leave over for some other flows.
+/// The residual service of one server: the service that its cross flows leave to some other flows.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct LeftOver {
@@ -58,8 +58,8 @@ pub(crate) struct LeftOver {
     pub(crate) service: Curve,
 }
 
-/// The residual service of a tandem (several servers in a row): what its cross flows leave over for
-/// some other flows.
+/// The residual service of a tandem (several servers in a row): the service that its cross flows
+/// leave to some other flows.
 #[derive(Clone, Debug)]
 pub(crate) struct Tandem {
     /// Rate-latency curves whose maximum is the residual service curve.
@@ -163,7 +163,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         lowest: Option<FlowId>,
     ) -> Result<Arc<Curve>, AnalysisError> {
         self.common.go_on()?;
-        // A flow that cannot reach these flows has no effect on them; the result then holds for
+        // A flow that cannot reach these flows has no effect on them. The result is then valid for
         // every flow of interest.
         let lowest = lowest.filter(|lowest| self.common.left_out(*lowest, from, &flows));
         let key = CacheKey { from, to, flows: flows.key(), alone: None };
@@ -224,7 +224,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let mut best: Option<Curve> = None;
         let classes = self.classes(flows);
         if classes.len() > 1 {
-            // Flows of different priorities do not receive the same service.
+            // Flows of different priorities receive different service.
             for class in classes {
                 let curve = self.arrival_behind(from, to, class, lowest)?;
                 best = Some(match best {
@@ -341,7 +341,8 @@ impl<'c, 'n> Bounder<'c, 'n> {
         let path = flow.path.get(..end).unwrap_or_default();
         let alone = Bounder::new(self.common);
         alone.depth.set(self.depth.get());
-        // The part of the path before a cut link is replaced by the known arrivals after it.
+        // The part of the path before a cut link is replaced by the arrivals that are known after
+        // the link.
         let is_cut = |pair: &[ServerId]| matches!(pair, [a, b] if self.common.is_cut(*a, *b));
         let begin = path.windows(2).rposition(is_cut).map_or(0, |place| place + 1);
         let path = path.get(begin..).unwrap_or_default();
@@ -416,13 +417,14 @@ impl<'c, 'n> Bounder<'c, 'n> {
                 Ok(arrival)
             }
             By::AggregatePmoo | By::SegregatedPmoo => {
-                // As in DNC: over several servers, cross traffic is bounded with all flows.
+                // Over several servers, cross traffic is bounded with all flows, as in DNC.
                 let without = match (tandem.len(), method) {
                     (1, By::AggregatePmoo) => Without::Wherever(lowest),
                     _ => Without::NoFlow,
                 };
                 let left = self.pmoo(tandem, flows, lowest, without, false)?;
-                // All curves hold for the same backlogged period, so their maximum does.
+                // All curves are valid for the same backlogged period, so their maximum is a
+                // service curve as well.
                 let service = operations::maximum_of(&left.services)?;
                 Ok(operations::deconvolution(arrival, &service)?)
             }
@@ -443,7 +445,7 @@ impl<'c, 'n> Bounder<'c, 'n> {
 /// flows' arrival curve and the backlog bound.
 ///
 /// Let u be the start of the backlogged period at time s. The output of the flows in (s, t] is at
-/// most their arrivals in (u, t] less what was served of them in (u, s]; that service is the
+/// most their arrivals in (u, t] less the part of them that was served in (u, s]. This part is the
 /// server's service less the arrivals of the other flows in (u, s]. The sum is at most the backlog
 /// at s, which is bounded, plus the flows' arrivals in (s, t], whose burst the backlog already
 /// includes.

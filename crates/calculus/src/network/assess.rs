@@ -102,8 +102,8 @@ impl Analyser<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// Returns the flows of `flows` that pass an overloaded server, or that may be delayed by such
-    /// flows.
+    /// Returns those flows of `flows` that pass an overloaded server, or that may be delayed by
+    /// such flows.
     fn overloaded(&self, flows: &[FlowId]) -> HashSet<FlowId> {
         let unbounded = self.network().unbounded(flows).into_iter();
         let overloaded = unbounded.filter(|(reason, _)| matches!(reason, Reason::Overloaded(_)));

@@ -1,9 +1,9 @@
 //! Caches of arrival curves and residual service.
 //!
-//! The recursion over the cross traffic of cross traffic needs many results repeatedly; without a
-//! cache its time is exponential. The results are: the arrival curve of a set of flows over a link,
-//! and the residual service of a server or of a tandem for a set of flows. Threads share the
-//! caches.
+//! The recursion over the cross traffic of cross traffic needs many results repeatedly. Without a
+//! cache, it would take exponential time. The results are: the arrival curve of a set of flows over
+//! a link, and the residual service of a server or of a tandem for a set of flows. Threads share
+//! the caches.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,8 +19,8 @@ use super::settings::ArrivalBound;
 /// each other.
 const PARTS: usize = 64;
 
-/// The key of a cached result about some flows: over a link; at a server, where `from` equals `to`;
-/// or over a tandem, from its first server to its last.
+/// The key of a cached result about some flows. The result is about a link, about a server (where
+/// `from` equals `to`), or about a tandem from its first server to its last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) from: ServerId,

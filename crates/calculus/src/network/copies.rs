@@ -6,8 +6,8 @@
 //! them once. The output therefore has the arrival curve of the source, advanced by the largest D
 //! of all copies (Thomas, Mifdaoui and Le Boudec, "Worst-case delay bounds in time-sensitive
 //! networks with packet replication and elimination", IEEE/ACM Transactions on Networking 30, 2022,
-//! who also use the least delays). After the elimination packets may be out of order. Bounds by
-//! delays do not depend on their order at the source, but regulators do, and are refused.
+//! who also use the least delays). After the elimination, packets may be out of order. Bounds by
+//! delays do not depend on the order of packets, but regulators do, so regulators are refused.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -78,8 +78,8 @@ impl Copies {
         self.own.insert(FlowId::new(member), parted.min(met)..met);
     }
 
-    /// Returns the flows that are one stream with a flow at a server; elsewhere only the flow
-    /// itself.
+    /// Returns the flows that are one stream with a flow at a server, or only the flow itself if no
+    /// copies were eliminated there.
     pub(super) fn at(&self, flow: FlowId, server: ServerId) -> &[FlowId] {
         match self.together.get(&(flow, server)) {
             Some(together) => together,

@@ -1,4 +1,4 @@
-//! Cyclic networks, made feed-forward by cuts.
+//! Makes cyclic networks feed-forward by cutting links.
 //!
 //! The recursion over arrivals (`arrival`) would not end where flows depend on each other
 //! cyclically. It ends at cut links, a set of links without which the network is feed-forward. The
@@ -149,7 +149,7 @@ pub(crate) fn cut_links(network: &Network) -> Result<Vec<CutLink>, AnalysisError
             first.extend(sources());
             taken.extend(sources());
         } else {
-            // `rev` makes the first one win among equal ones.
+            // `rev` causes the first of equal servers to be chosen.
             let best = others.iter().copied().rev().max_by_key(excess);
             first.extend(best);
             taken.extend(best);

@@ -1,4 +1,4 @@
-//! Derivations: the steps by which a bound was computed, for people to check.
+//! Derivations: the steps by which a bound was computed, so that people can check it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -164,7 +164,7 @@ impl Step {
         }
     }
 
-    /// Adds the text of a linear program to `lines`; other steps have none.
+    /// Adds the text of a linear program to `lines`, if the step is one.
     fn add_program(&self, network: &Network, lines: &mut Vec<String>) {
         let Self::Program { crossings, delays, variables, rows, optimal } = self else { return };
         let server = |id: &ServerId| network.server(*id).name.as_str();

@@ -1,4 +1,4 @@
-//! Numbers and curves as text for people.
+//! Formats numbers and curves as text for people.
 
 use super::pmoo::{RateLatency, rate_latencies, token_buckets};
 use crate::{Curve, Extended, Rational};
@@ -52,7 +52,7 @@ pub fn rounded(value: &Rational, digits: u32, round: Round) -> String {
         Round::Down => scaled.floor(),
     };
     let exact = whole == scaled;
-    // For example, 9.9999999 was rounded to 10.
+    // The rounded number has one digit more, as when 9.9999999 is rounded to 10.
     if whole.abs() >= power_of_ten(digits) {
         magnitude += 1;
         whole = whole / Rational::from(10);

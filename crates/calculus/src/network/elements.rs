@@ -97,7 +97,7 @@ pub struct Server {
     pub service: Curve,
     /// Whether `service` is a strict service curve, which holds in every interval in which the
     /// server is backlogged. Bounds for arbitrary multiplexing and for priorities need a strict
-    /// service curve; those for FIFO do not.
+    /// service curve. Bounds for FIFO do not.
     pub strict: bool,
     /// The maximum service curve, if any: an upper bound on the data of all flows together that the
     /// server serves.
@@ -133,7 +133,7 @@ impl Server {
         }
     }
 
-    /// Returns the server with elimination of copies on their arrival; see [`Server::eliminates`].
+    /// Returns the server with elimination of copies on their arrival ([`Server::eliminates`]).
     pub fn eliminating(self) -> Self {
         Self { eliminates: true, ..self }
     }
@@ -167,8 +167,8 @@ pub struct Flow {
     pub priority: Priority,
     /// The size of the flow's largest packet, or 0 for a fluid.
     pub maximum_packet: Rational,
-    /// The delay that the flow must not exceed; `None` without such a requirement. No bound depends
-    /// on it.
+    /// The delay that the flow must not exceed, or `None` if there is no such requirement. No bound
+    /// depends on it.
     pub maximum_delay: Option<Rational>,
     /// The multicast group, if any. Flows of one group carry the same data to several destinations.
     /// Where they share their path from the source on, they count once.
@@ -236,7 +236,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The network has no server or no flow; the text says which of them is missing.
+    /// The network has no server or no flow. The text says which of them is missing.
     #[error("the network has no {0}; give at least one")]
     Nothing(&'static str),
     /// Two servers, or two flows, have the same name.

@@ -6,9 +6,9 @@
 //! | Saihu's output-port network, JSON | `saihu` |
 //! | WOPANets' physical network, XML, as Saihu and xTFA read it | `wopanets` |
 //!
-//! All numbers are exact: they remain text until their unit is known. All errors name their
-//! position in the file. Unknown content is an error; known content without effect is noted
-//! ([`Network::notes`]).
+//! All numbers are exact, because they remain text until their unit is known. All errors name their
+//! position in the file. Unknown content is an error. Known content that has no effect leads to a
+//! remark ([`Network::notes`]).
 
 mod curves;
 mod foreign;
@@ -33,7 +33,7 @@ pub enum Format {
     Toml,
     /// Planimeter's own format, or Saihu's, in JSON.
     Json,
-    /// WOPANets' format.
+    /// The format of WOPANets, in XML.
     Xml,
 }
 

@@ -1,4 +1,4 @@
-//! The network: checked servers, flows and links.
+//! Networks of servers, flows and links that have been checked.
 //!
 //! A [`Network`] is built only by a [`NetworkBuilder`], which checks it once: names are unique,
 //! paths exist and visit no server twice, curves are non-negative and non-decreasing. Analyses rely
@@ -20,7 +20,7 @@ use crate::{Curve, Rational};
 pub use build::NetworkBuilder;
 
 /// The number of servers on a path up to which a server's position is found by search. For longer
-/// paths a map has it.
+/// paths, a map contains the positions.
 const SHORT_PATH: usize = 16;
 
 /// A network of servers, flows and links that has been checked.
@@ -32,24 +32,26 @@ pub struct Network {
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
     copies: Copies,
-    /// The elements that have a curve which is a simple substitute for a longer one.
+    /// The servers, flows and links of which a curve was too long to compute with, so that a simpler
+    /// curve replaces it.
     outlined: BTreeSet<Part>,
     /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,
-    /// See [`Network::flows_over`].
+    /// The flows that go from each server directly to another, by the two servers.
+    /// [`Network::flows_over`] returns them.
     hops: BTreeMap<(ServerId, ServerId), Vec<FlowId>>,
     /// The servers to which flows continue from each server, in ascending order. The list of a
     /// server with a regulator is empty, since the traffic after the regulator does not depend on
     /// the servers before it.
     successors: Vec<Vec<ServerId>>,
-    /// See [`Network::flows_at`].
+    /// The flows that visit each server. [`Network::flows_at`] returns them.
     crossing: Vec<Vec<FlowId>>,
     /// The positions of servers on the paths of flows, for paths of more than [`SHORT_PATH`]
     /// servers.
     positions: HashMap<(FlowId, ServerId), usize>,
     time_unit: Unit,
     data_unit: Unit,
-    /// The outline of this network, in which no curve has a period; computed when it is first
+    /// The outline of this network, in which no curve has a period. It is computed when it is first
     /// needed.
     outline: OnceLock<Box<Self>>,
     /// Whether this network is the outline of another one, so that no curve has a period.
@@ -121,13 +123,13 @@ impl Network {
     }
 
     /// Returns the elements that have a curve which is a simple substitute for a longer one, in
-    /// ascending order; see [`NetworkBuilder::outlined`].
+    /// ascending order ([`NetworkBuilder::outlined`] adds them).
     pub fn outlined(&self) -> impl Iterator<Item = Part> {
         self.outlined.iter().copied()
     }
 
-    /// Returns remarks on the origin of the network which a reader of its bounds must know, as
-    /// sentences; see [`NetworkBuilder::note`].
+    /// Returns remarks on the origin of the network which a reader of its bounds must know. Each
+    /// remark is a sentence ([`NetworkBuilder::note`] adds them).
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -285,7 +287,7 @@ impl Network {
 
     /// Returns the servers, in ascending order, that data can reach after they have left the path
     /// of a flow. Data that rejoin the path come through these servers. Only servers before the
-    /// path's last one in topological order are returned; `rank` has the position of each server in
+    /// path's last one in topological order are returned. `rank` has the position of each server in
     /// that order.
     pub(crate) fn off_path(&self, flow: FlowId, rank: &[usize]) -> Vec<ServerId> {
         let path = &self.flow(flow).path;

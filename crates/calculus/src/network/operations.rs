@@ -1,5 +1,5 @@
-//! The operations of the analyses on curves: by the closed forms of `simple` and [`super::affine`]
-//! where these apply, else by the algebra.
+//! The operations of the analyses on curves. They use the closed forms of `simple` and
+//! [`super::affine`] where these apply, and the algebra otherwise.
 
 use super::pmoo::{self, RateLatency};
 use super::{affine, simple};
@@ -10,8 +10,8 @@ use crate::{AlgebraError, Curve, Extended, Piece, Rational, interrupt};
 const MAX_PIECES: u32 = 1 << 13;
 
 /// Returns whether the sum of some curves has too many pieces before it repeats, so that outlines
-/// should replace the curves. The sum is not computed, because a sum that fails takes as long as
-/// one that succeeds.
+/// should replace the curves. The sum itself is not computed, because a computation that fails
+/// takes as long as one that succeeds.
 pub(super) fn sum_is_long<'a>(curves: impl Iterator<Item = &'a Curve>) -> bool {
     let most = Rational::from(MAX_PIECES);
     // The number of pieces per unit of time, and the common period.
@@ -163,8 +163,8 @@ pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended,
     if let Some(period) = simple::crossing(alpha, beta).or_else(|| affine::crossing(alpha, beta)) {
         return Ok(period);
     }
-    // The concave and convex hulls of the curves meet later, if at all, so the search can end where
-    // they meet.
+    // The concave and convex hulls of the curves meet later than the curves, if at all, so the
+    // search can end where the hulls meet.
     let buckets = pmoo::token_buckets(alpha).into_iter().map(|b| (b.burst, b.rate));
     let (Ok(above), below) =
         (Curve::token_buckets(buckets), maximum_of(&pmoo::rate_latencies(beta))?)
@@ -174,7 +174,7 @@ pub(super) fn backlogged_period(alpha: &Curve, beta: &Curve) -> Result<Extended,
     let end = match affine::crossing(&above, &below) {
         Some(Extended::Finite(end)) => end,
         Some(infinite) => return Ok(infinite),
-        // The service becomes infinite and has caught up by then.
+        // By the time at which the service becomes infinite, it has caught up.
         None => match below.pieces().iter().find(|piece| !piece.right_limit().is_finite()) {
             Some(piece) => piece.start().clone(),
             None => return Ok(Extended::PositiveInfinity),
@@ -244,8 +244,8 @@ pub(super) fn fifo_left_over_at(
     short(left.lower_non_decreasing()?.with_origin(Extended::ZERO))
 }
 
-/// Returns a service curve reduced by one packet, which a packetizer holds back or which is less
-/// urgent and in transmission.
+/// Returns a service curve reduced by one packet: a packet that a packetizer holds back, or a less
+/// urgent packet that is in transmission.
 pub(super) fn lowered(beta: &Curve, packet: &Rational) -> Result<Curve, AlgebraError> {
     left_over(beta, &bucket(packet))
 }

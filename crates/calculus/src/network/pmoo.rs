@@ -6,7 +6,7 @@
 //! Martinovic, "Improving performance bounds in feed-forward networks by paying multiplexing only
 //! once", MMB 2008). Other curves are first bounded by a minimum of token buckets and a maximum of
 //! rate-latency curves. Every choice of one curve out of each yields a bound, and the maximum of
-//! these residual service curves is one as well, because all hold for the same start of a
+//! these residual service curves is one as well, because all are valid for the same start of a
 //! backlogged period.
 
 use crate::{Curve, Extended, Rational};
@@ -133,7 +133,7 @@ pub(crate) fn rate_latencies(curve: &Curve) -> Vec<RateLatency> {
             services.push(RateLatency { rate: Extended::PositiveInfinity, latency });
         }
         (None, Extended::Finite(rate)) if rate.is_positive() => {
-            // The highest line with the ultimate rate that no point of the hull lies below.
+            // The highest line with the ultimate rate such that no point of the hull lies below it.
             let latency = hull.iter().map(|(t, y)| t - y / &rate).max();
             let latency = latency.unwrap_or(Rational::ZERO);
             services.push(RateLatency { rate: Extended::Finite(rate), latency });
@@ -233,8 +233,8 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
                 found.extend(for_choice(servers, crossings, &choice));
             }
         }
-        // There are too many choices: vary the index of all buckets together, and that of all
-        // services together. Each of these choices yields a bound, too.
+        // There are too many choices, so the index of all buckets is varied together, and so is
+        // that of all services. Each of these choices yields a bound as well.
         _ => {
             let longest = sizes.iter().copied().max().unwrap_or(1);
             for step in 0..longest {
@@ -244,8 +244,8 @@ pub(crate) fn left_over(servers: &[Vec<RateLatency>], crossings: &[Crossing]) ->
                         .enumerate()
                         .map(|(index, size)| {
                             let step = if index < servers.len() { step } else { other };
-                            // Count from the last index, at which the tandem is stable if it is for
-                            // any choice.
+                            // Counts down from the last index, at which the tandem is stable if it
+                            // is stable for any choice.
                             (size - 1).saturating_sub(step)
                         })
                         .collect();

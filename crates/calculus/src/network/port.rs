@@ -52,8 +52,8 @@ pub struct Class<S> {
     pub minimum_packet: Rational,
     /// The size of the largest packet of the class, in bits on the wire.
     pub maximum_packet: Rational,
-    /// The parameter that the scheduler has for this class, which determines the class's share of
-    /// the link: an idle slope, a gate, a quantum or a weight.
+    /// The parameter by which the scheduler determines this class's share of the link: an idle
+    /// slope, a gate, a quantum or a weight.
     pub share: S,
 }
 
@@ -75,7 +75,8 @@ pub enum Scheduler {
     },
     /// Deficit round robin (Shreedhar and Varghese, 1996), with the quantum of each class in bits.
     DeficitRoundRobin(Vec<Class<Rational>>),
-    /// Weighted round robin: in its turn, each class sends up to as many packets as its weight.
+    /// Weighted round robin. In its turn, each class sends at most the number of packets that its
+    /// weight states.
     WeightedRoundRobin(Vec<Class<u32>>),
     /// Interleaved weighted round robin, with a weight for each class. In each round, every class
     /// whose weight is not used up yet sends one packet.

@@ -1,11 +1,11 @@
 //! Flow prolongation: assumes that cross traffic stays on a tandem for longer than it does.
 //!
 //! Flows that come onto a tandem over one link and leave it at different servers are bounded
-//! separately, each with the others as its cross traffic, so that bursts count twice. If all of
-//! them are assumed to stay as long as the longest one, they are one aggregate, which is bounded
-//! once, back to where its flows part. The price is traffic at servers that it does not visit
-//! (Bondorf, "Better bounds by worse assumptions: improving network calculus accuracy by adding
-//! pessimism to the network model", ICC 2017).
+//! separately. Each has the others as its cross traffic, so that bursts count twice. If all of them
+//! are assumed to stay as long as the longest one, they are one aggregate, which is bounded once,
+//! back to where its flows part. The price is traffic at servers that it does not visit (Bondorf,
+//! "Better bounds by worse assumptions: improving network calculus accuracy by adding pessimism to
+//! the network model", ICC 2017).
 //!
 //! Prolongation is sound for the residual service of PMOO. The proof of PMOO goes backwards over
 //! the servers of the tandem, from the start of one backlogged period to that of the previous one,
@@ -20,7 +20,8 @@ use super::elements::{FlowId, ServerId};
 /// The largest number of variants of cross traffic that are tried.
 const MAX_VARIANTS: usize = 64;
 
-/// Cross flows, in ascending order, that visit exactly the servers `first..=last` of a tandem.
+/// A stay: cross flows, in ascending order, that visit exactly the servers `first..=last` of a
+/// tandem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stay {
     pub(crate) first: usize,
@@ -37,7 +38,7 @@ type Group = Vec<Stay>;
 ///
 /// `from` returns the server from which a flow comes onto the tandem at the given index, or `None`
 /// if the flow begins there. Flows that begin there are not merged, because the arrival curves of
-/// sources add up in any case.
+/// sources are always added.
 pub(crate) fn variants(
     stays: Vec<Stay>,
     from: impl Fn(FlowId, usize) -> Option<ServerId>,
@@ -70,8 +71,8 @@ pub(crate) fn variants(
     merges(&groups).iter().map(|merges| variant(&stays, &groups, merges)).collect()
 }
 
-/// Returns the ways to merge stays of cross flows. Each way says, for each stay of each group,
-/// whether it is merged into the next one. The first way merges none.
+/// Returns the ways to merge stays (cross flows that visit the same servers). Each way says, for
+/// each stay of each group, whether it is merged into the next stay. The first way merges none.
 fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= MAX_VARIANTS.ilog2() as usize {
@@ -82,7 +83,8 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
         };
         return (0..1_usize << joints).map(choice).collect();
     }
-    // Too many choices: merge nothing, everything, and each group alone.
+    // There are too many choices, so only these are tried: merging nothing, merging everything, and
+    // merging each group alone.
     let all = |is: &dyn Fn(usize) -> bool| -> Vec<Vec<bool>> {
         let groups = groups.iter().enumerate();
         groups.map(|(place, group)| vec![is(place); group.len() - 1]).collect()
@@ -105,7 +107,7 @@ fn variant(stays: &[Stay], groups: &[Group], merges: &[Vec<bool>]) -> Vec<Stay> 
             if !to_next && merged.is_empty() {
                 continue;
             }
-            // Remove the merged flows from the stays that they belonged to.
+            // Removes the merged flows from the stays to which they belonged.
             for other in stays.iter_mut().filter(|o| o.first == stay.first && o.last == stay.last) {
                 other.flows.retain(|id| !stay.flows.contains(id));
             }

@@ -9,7 +9,7 @@
 //! interleaved regulators", IEEE/ACM Transactions on Networking 26, 2018, theorem 5; theorem 4 is
 //! the case of one flow). The proof is by induction in the order of the queue. A packet leaves once
 //! it has arrived, the packet before it has left, and its flow's arrival curve allows it. The first
-//! condition holds by E + d; so does the second, since E increases along the queue; and so does the
+//! condition is met by E + d. So is the second, since E increases along the queue, and so is the
 //! third, since the flow conforms at E + d.
 //!
 //! FIFO servers preserve the order of flows that share their path from the first of these servers

@@ -1,4 +1,4 @@
-//! The conventions of an analysis.
+//! The conventions of an analysis: choices that affect its bounds.
 //!
 //! Two tools that both "do SFA" may print different numbers for one network, because they bound
 //! cross traffic differently. These choices have names here. The defaults are those of DNC, the
@@ -16,8 +16,8 @@ use crate::Rational;
 /// on a path that no flow leaves and rejoins: the worst scheduler for a flow serves that flow last
 /// everywhere, so that it does not delay any other (Schmitt, Zdarsky and Fidler, "Delay bounds
 /// under arbitrary multiplexing", INFOCOM 2008). For FIFO, and where cross traffic leaves the path
-/// and rejoins it, there is no proof, although DNC does it; [`super::Analysis::Best`] never relies
-/// on it there.
+/// and rejoins it, there is no proof, although DNC does not count the flow there either.
+/// [`super::Analysis::Best`] never relies on this without a proof.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub enum FlowOfInterest {
@@ -118,12 +118,13 @@ impl fmt::Display for ArrivalBound {
     }
 }
 
-/// The conventions of an analysis, on which its bounds depend.
+/// The choices that determine how an analysis bounds flows, such as the order of service and the
+/// methods to bound cross traffic. Its bounds depend on them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "formats", derive(serde::Serialize, serde::Deserialize))]
 pub struct Settings {
-    /// The order of service at all servers. It overrides that of each server; with `None` each has
-    /// its own.
+    /// The order of service at all servers. It overrides the order of each server. With `None`,
+    /// each server has its own order.
     pub multiplexing: Option<Multiplexing>,
     /// Whether the flow of interest counts when its cross traffic is bounded.
     pub flow_of_interest: FlowOfInterest,
@@ -142,7 +143,7 @@ pub struct Settings {
     /// as the delay bound of a flow is at most the deadline, the search for a smaller bound ends.
     /// With `None`, the search continues for all flows until the smallest bounds are found.
     pub deadline: Option<Rational>,
-    /// The number of threads of the analysis; 0 stands for one per core.
+    /// The number of threads of the analysis. The number 0 stands for one thread per core.
     pub threads: usize,
 }
 
@@ -189,7 +190,7 @@ impl Settings {
         Self { prolong: true, ..self }
     }
 
-    /// Returns the settings with the given deadline; see [`Settings::deadline`].
+    /// Returns the settings with the given deadline ([`Settings::deadline`]).
     pub fn with_deadline(self, deadline: Rational) -> Self {
         Self { deadline: Some(deadline), ..self }
     }

@@ -1,13 +1,14 @@
 //! Simulated trajectories: lower bounds on the worst-case delay and backlog.
 //!
-//! An upper bound is worth more together with a lower bound. Sources send as much as they may at
+//! An upper bound says more if a lower bound is known as well. Sources send as much as they may at
 //! harmful times, and servers serve as little as they may. The flow of interest is served last
 //! among data that arrive simultaneously or that a scheduler may serve in any order. All arithmetic
 //! is exact, on piecewise linear processes, server after server. The result is a legal run of the
 //! network, so no upper bound may be below it. If one is, the bound or this module is wrong, and
 //! the caller must report that.
 //!
-//! Other flows may also send nothing; this is used where the whole network would be too large.
+//! Flows other than the flow of interest may also send nothing. This is used where the whole
+//! network would be too large.
 //!
 //! At servers with static-priority multiplexing, a packet of a less urgent flow is being sent when
 //! more urgent data arrive, if possible: the largest packet of those flows that begin at the server
@@ -213,15 +214,15 @@ impl<'n> FluidSetup<'n> {
         Some(Self { network, settings, flow, flows, order, lasting })
     }
 
-    /// Returns whether runs with packets of the largest size are possible: all servers packetize
-    /// and are FIFO, and all flows can send whole packets.
+    /// Returns whether runs with packets of the largest size are possible, because all servers
+    /// packetize and are FIFO, and all flows can send whole packets.
     fn sends_packets(&self) -> bool {
         let in_turn = |server: &ServerId| {
             let model = self.network.server(*server);
             let fifo = self.settings.multiplexing_at(model) == Multiplexing::Fifo;
             model.packetizer && fifo
         };
-        // A packet arrives at once, which a concave curve with a sufficient burst allows.
+        // A packet arrives at once, which a concave arrival curve with a sufficient burst allows.
         let whole = |id: &FlowId| {
             let flow = self.network.flow(*id);
             let burst = flow.arrival.right_limit_at(&Rational::ZERO);
@@ -261,7 +262,7 @@ impl<'n> FluidSetup<'n> {
                     _ => arriving.when(&burst)?,
                 };
                 for id in self.flows.iter().filter(|id| self.joins(**id) == Some(*server)) {
-                    // The cross flow's own way to the server takes time, too.
+                    // The cross flow's own way to the server takes time as well.
                     let earlier = network.predecessor(*id, *server);
                     let on_its_way = match earlier.and_then(|s| run.get(&(*id, s))) {
                         Some(process) => {
@@ -296,8 +297,8 @@ impl<'n> FluidSetup<'n> {
         offsets.sort();
         Some(Trajectory {
             flow: self.flow,
-            // A packet has arrived when its last bit has; the part of it that has left does not
-            // count as backlog.
+            // A packet has arrived when its last bit has arrived. The part of a packet that has
+            // left does not count as backlog.
             delay: match packets {
                 true => sent.delay_to(&left.packetised(&network.flow(self.flow).maximum_packet)?),
                 false => sent.delay_to(left),
@@ -380,8 +381,8 @@ impl<'n> FluidSetup<'n> {
                 }
             }
             if packets {
-                // A packetizer passes whole packets to the next server; after the last server, bits
-                // count.
+                // A packetizer passes whole packets to the next server. After the last server,
+                // single bits count.
                 for (id, departure) in here.iter().zip(&mut departures) {
                     let flow = network.flow(*id);
                     if flow.path.last() != Some(server) {

@@ -1,4 +1,4 @@
-//! Loads of servers.
+//! The long-term loads of servers, which show whether servers are overloaded.
 
 use super::elements::ServerId;
 use super::model::Network;
@@ -17,13 +17,13 @@ pub struct Load {
 
 impl Load {
     /// Returns whether the server is overloaded: its arrival rate exceeds its service rate, so that
-    /// nothing can be bounded there.
+    /// no bound exists there.
     pub fn is_over(&self) -> bool {
         self.arrival_rate > self.service_rate
     }
 
-    /// Returns the arrival rate divided by the service rate. It is 1 for a server that is exactly
-    /// full.
+    /// Returns the arrival rate divided by the service rate. The quotient is 1 for a server whose
+    /// arrival and service rates are equal.
     pub fn ratio(&self) -> f64 {
         match (&self.arrival_rate, &self.service_rate) {
             (Extended::Finite(arrivals), Extended::Finite(service)) => {

@@ -1,9 +1,9 @@
 //! Reasons why a flow has no finite bound.
 //!
-//! The cross traffic at the servers of a flow's path came over other servers, so the reason may lie
-//! at any server from which data can reach the path: an overloaded server; a cycle of servers in
-//! which delays grow from round to round; a server that is exactly full, which may never catch up
-//! with a burst; or an unbounded arrival curve.
+//! The cross traffic at the servers of a flow's path has passed other servers, so the reason may
+//! lie at any server from which data can reach the path: an overloaded server, a cycle of servers
+//! in which delays grow from round to round, a server that is exactly full and may never catch up
+//! with a burst, or an unbounded arrival curve.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,14 +20,17 @@ const NAMED: usize = 5;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The long-term arrival rates of these servers exceed their service rates.
+    /// The servers in the list are overloaded: their long-term arrival rates exceed their service
+    /// rates.
     Overloaded(Vec<ServerId>),
-    /// The arrival curves of these flows are infinite: they may send any amount instantaneously.
+    /// The arrival curves of the flows in the list are infinite, so that these flows may send any
+    /// amount instantaneously.
     Unlimited(Vec<FlowId>),
-    /// The long-term arrival rates of these servers equal their service rates.
+    /// The servers in the list are exactly full: their long-term arrival rates equal their service
+    /// rates.
     Full(Vec<ServerId>),
-    /// These servers form a cycle: data pass them in this order, and from the last one the first
-    /// again.
+    /// The servers in the list form a cycle. Data pass them in this order, and go from the last one
+    /// to the first one again.
     Cycle(Vec<ServerId>),
     /// None of the other reasons applies. This analysis has no bound, but another one may have.
     Analysis,
@@ -158,7 +161,7 @@ impl Graph {
         }
         let mut cycle = walk.split_off(place[at.index()]?);
         cycle.reverse();
-        // Start at the server with the lowest id, so that equal cycles are equal reasons.
+        // Cycles start at the server with the lowest id, so that equal cycles are equal reasons.
         let least = cycle.iter().position(|server| Some(server) == cycle.iter().min());
         cycle.rotate_left(least.unwrap_or(0));
         Some(cycle)
@@ -210,7 +213,8 @@ impl fmt::Display for Described<'_> {
     }
 }
 
-/// Returns a list of names as text for a sentence; only the first few of many names.
+/// Returns a list of names as text for a sentence. If there are many names, only the first few are
+/// listed.
 fn names(mut names: impl ExactSizeIterator<Item = String>) -> String {
     let count = names.len();
     let first: Vec<String> = names.by_ref().take(NAMED).map(|name| format!("'{name}'")).collect();

@@ -122,9 +122,9 @@ impl Pace {
         self.spent.mul_f64(flows as f64 / (self.done.max(1) * self.threads) as f64)
     }
 
-    /// Returns the estimate for a cyclic network. There, the first flow also takes the time to
-    /// bound the bursts over all cut links, which is needed only once. `once` is the time until the
-    /// first flow was finished.
+    /// Returns the estimate for a cyclic network. In such a network, the first flow also takes the
+    /// time that is needed once to bound the bursts over all cut links. `once` is the time until
+    /// the first flow was finished.
     fn after(self, once: Duration, flows: usize) -> Estimate {
         match self.done {
             _ if flows < 2 => Estimate::About(once),

@@ -1,5 +1,5 @@
-//! Sums, differences, products and quotients: in words if the result fits, else in arbitrary
-//! precision.
+//! Adds, subtracts, multiplies and divides rational numbers: in machine words if the result fits,
+//! and otherwise in arbitrary precision.
 
 use super::{Rational, Repr, big, gcd_word};
 use std::iter::Sum;
@@ -86,8 +86,8 @@ fn negate(a: &Rational) -> Rational {
 /// Returns the quotient of two numbers.
 ///
 /// # Panics
-/// Panics if the divisor is zero, like the integers of the standard library; see
-/// [`Rational::checked_div`].
+/// Panics if the divisor is zero, like the integers of the standard library
+/// ([`Rational::checked_div`] does not).
 fn divide(a: &Rational, b: &Rational) -> Rational {
     a.checked_div(b).expect("division of a rational by zero")
 }

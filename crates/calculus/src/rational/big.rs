@@ -2,7 +2,7 @@
 //! divisors.
 //!
 //! Operands are reduced, which the general routines of the number crate do not exploit. A sum needs
-//! only the common divisor of the denominators and one more of that size; a product needs the two
+//! only the common divisor of the denominators and one more of that size. A product needs the two
 //! crosswise divisors (Knuth, The Art of Computer Programming, volume 2, section 4.5.1). Common
 //! divisors dominate the cost of arithmetic on long fractions.
 

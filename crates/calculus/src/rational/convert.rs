@@ -1,5 +1,5 @@
-//! Conversions to and from whole numbers and floats (exact or with a stated rounding), and common
-//! multiples.
+//! Converts rational numbers to and from whole numbers and floating-point numbers, exactly or with
+//! a stated rounding, and computes common multiples.
 
 use super::{Rational, Repr, gcd_wide};
 use num_bigint::BigInt;
@@ -91,7 +91,7 @@ impl Rational {
 
     /// Returns the exact value of a finite double, or `None` for infinities and NaN.
     ///
-    /// `0.1_f64` is not one tenth: parse the text `"0.1"` to get that.
+    /// `0.1_f64` is not exactly one tenth. To get one tenth, parse the text `"0.1"`.
     pub fn from_f64(value: f64) -> Option<Self> {
         BigRational::from_float(value).map(Self::from_big)
     }

@@ -1,5 +1,4 @@
-//! Parsing and formatting of rational numbers, both exact: `67/100`, `0.67` and `6.7e-1` are one
-//! number.
+//! Parses and formats rational numbers exactly: `67/100`, `0.67` and `6.7e-1` are one number.
 
 use super::{Rational, Repr};
 use crate::excerpt::excerpt;

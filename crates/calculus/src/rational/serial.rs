@@ -1,4 +1,4 @@
-//! Serialisation of exact numbers: a pair of numerator and denominator in decimal, of any length.
+//! Serialises exact numbers as a pair of numerator and denominator in decimal, of any length.
 
 use num_bigint::BigInt;
 use num_rational::BigRational;

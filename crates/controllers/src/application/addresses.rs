@@ -1,4 +1,4 @@
-//! A table with the port at which each address was seen last, for a bounded number of addresses.
+//! A table of the port at which each address was last seen, for a bounded number of addresses.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use openflow::MacAddress;
 
 use super::Port;
 
-/// The number of most recent addresses that are certainly kept. Up to twice as many may be kept.
+/// The number of most recent addresses that are always kept. Up to twice this number may be kept.
 const GENERATION: usize = 8192;
 
-/// An address table that forgets the addresses that have been silent longest.
+/// A table of addresses that forgets those that have been silent for the longest time.
 ///
-/// New addresses enter the younger of two generations. When it is full it becomes the older one,
-/// and the previous older one is dropped. The table therefore needs no clock, and no sender of
-/// random addresses can exhaust the memory.
+/// New addresses enter the younger of two generations. When this generation is full, it becomes the
+/// older one, and the previous older generation is dropped. The table therefore needs no clock, and
+/// a sender of random addresses cannot exhaust the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AddressTable {
     younger: HashMap<MacAddress, Port>,

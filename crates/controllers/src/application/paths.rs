@@ -1,12 +1,13 @@
 //! A controller application that keeps a topology and provisions paths over all its switches.
 //!
-//! Links are discovered by LLDP frames (IEEE 802.1AB). Each switch sends one out of every port; the
-//! frame contains the switch and the port, and the port where it arrives is the other end of the
-//! link. A host is located at the port where its packets enter, if no link is there. A packet to a
-//! known host gets a path: a shortest one, with a rule at each of its switches, the last switch
-//! first. Any other packet goes out of all ports without a link, so that it reaches every host and
-//! does not circulate. When a link or a switch fails, the paths over it are rerouted. A switch at
-//! which a port goes down or comes up sends LLDP frames again.
+//! Links are discovered by LLDP frames (IEEE 802.1AB). Each switch sends one out of every port. The
+//! frame contains the switch and the port, and the port at which it arrives is the other end of the
+//! link. A host is located at the port at which its packets enter, provided that the port has no
+//! link. For a packet to a known host, the application provisions a shortest path, with a rule at
+//! each of its switches, the last switch first. Any other packet is sent out of all ports without a
+//! link, so that it reaches every host and does not circulate. When a link or a switch fails, the
+//! paths over it are rerouted. A switch at which a port goes down or comes up sends LLDP frames
+//! again.
 //!
 //! The application has no sockets and no clock: events are passed in, and [`Command`]s are
 //! returned.
@@ -17,9 +18,9 @@ use openflow::MacAddress;
 
 use super::{ETHER_TYPE, Flow, Port, RESERVED_GROUP, Rule, ether_types};
 
-/// The EtherType of LLDP, IEEE 802.1AB.
+/// The EtherType of LLDP (IEEE 802.1AB).
 const LLDP: u16 = 0x88cc;
-/// The group address of the nearest bridge, IEEE 802.1AB, table 7-1.
+/// The group address "nearest bridge", to which LLDP frames are sent (IEEE 802.1AB, table 7-1).
 const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
 
 /// The id of a switch: its datapath id or device id.
@@ -68,7 +69,7 @@ impl Command {
     }
 }
 
-/// A port of a switch in the network.
+/// The location of a port in the network: a switch and its port.
 type Place = (SwitchId, Port);
 /// The Ethernet addresses of a source and a destination.
 type Pair = (MacAddress, MacAddress);
@@ -78,7 +79,7 @@ type Pair = (MacAddress, MacAddress);
 pub struct Network {
     /// The ports of each switch that are up.
     switches: BTreeMap<SwitchId, BTreeSet<u32>>,
-    /// The links, as a map from either end to the other.
+    /// The links between ports, as a map from either end of a link to the other end.
     links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
     hosts: HashMap<MacAddress, Place>,
     /// The rules along the path of each pair of source and destination.
@@ -88,7 +89,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Creates a network of which nothing is known yet.
+    /// Creates a network without any switches.
     pub fn new() -> Self {
         Self::default()
     }
@@ -113,7 +114,7 @@ impl Network {
         self.switches.keys().copied()
     }
 
-    /// Returns the rules that a switch has, without duplicates. Returns `None` if it is not
+    /// Returns the rules that a switch has, without duplicates, or `None` if the switch is not
     /// connected.
     pub fn rules_of(&self, switch: SwitchId) -> Option<Vec<Rule>> {
         self.switches.get(&switch)?;
@@ -123,7 +124,7 @@ impl Network {
         Some(rules.into_values().collect())
     }
 
-    /// Installs a rule for a client of the northbound interface. The rule stays as it is when links
+    /// Installs a rule for a client of the northbound interface. The rule is not changed when links
     /// change. Returns the commands for switches, or `None` if the switch is not connected.
     pub fn install(&mut self, switch: SwitchId, rule: Rule) -> Option<Vec<Command>> {
         self.switches.get(&switch)?;
@@ -132,7 +133,7 @@ impl Network {
     }
 
     /// Adds a switch that has connected, with these ports up and no rules. Returns the commands
-    /// that discover its links and, if the switch was known already, reroute the paths over it.
+    /// that discover its links and reroute paths over the switch if it was known before.
     pub fn switch_up(
         &mut self,
         switch: SwitchId,
@@ -211,7 +212,7 @@ impl Network {
         };
         match known {
             Some(place) => self.forward((switch, port), place, (source, destination), frame),
-            // A packet that entered the network elsewhere was flooded there already.
+            // A packet that entered the network elsewhere was already flooded there.
             None if is_edge => self.flood((switch, port), frame),
             None => Vec::new(),
         }
@@ -237,7 +238,8 @@ impl Network {
     }
 
     /// Returns the port by which each switch reaches the destination `to`, for the switches that a
-    /// breadth-first search finds up to `from`. Returns `None` if `from` cannot reach it.
+    /// breadth-first search finds up to `from`. Returns `None` if `from` cannot reach the
+    /// destination.
     fn way(&self, from: SwitchId, to: Place) -> Option<HashMap<SwitchId, Port>> {
         let mut way = HashMap::from([(to.0, to.1)]);
         let mut queue = VecDeque::from([to.0]);
@@ -268,8 +270,8 @@ impl Network {
             outputs: vec![output],
             frame: frame.to_vec(),
         }));
-        // A packet that reached the controller on its way, before a rule was installed, has a path
-        // already, which must be kept.
+        // A packet that reached the controller before a rule was installed on its way already has a
+        // path, which must be kept.
         if self.hosts.get(&pair.0) == Some(&from) {
             self.paths.insert(pair, rules);
         }
@@ -307,8 +309,8 @@ impl Network {
         }
         let new = self.links.insert((from.0, from.1.0), (to.0, to.1.0)) != Some((to.0, to.1.0));
         if new {
-            // Addresses learned at the ports of a link, before the link was known, are not of hosts
-            // there.
+            // Addresses that were learned at the ports of the link before it was known do not
+            // belong to hosts at these ports.
             self.hosts.retain(|_, place| *place != from && *place != to);
         }
         if self.links.contains_key(&(to.0, to.1.0)) {
@@ -323,7 +325,7 @@ impl Network {
         if let Some(far) = self.links.remove(&(switch, port)) {
             self.links.remove(&far);
         }
-        // The link may be known in the other direction only.
+        // The link may be known only in the other direction.
         self.links.retain(|_, to| *to != (switch, port));
     }
 
@@ -367,8 +369,8 @@ impl Network {
     }
 }
 
-/// Returns an LLDP frame that contains a switch and a port: chassis id and port id locally assigned
-/// (subtype 7), and a time to live of two minutes.
+/// Returns an LLDP frame that contains a switch and a port: the chassis id and the port id are
+/// locally assigned (subtype 7), and the time to live is two minutes.
 fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     let mut frame = Vec::with_capacity(60);
     frame.extend_from_slice(&NEAREST_BRIDGE);
@@ -388,7 +390,7 @@ fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
     frame
 }
 
-/// Returns the switch and the port that an LLDP frame made by [`lldp`] contains.
+/// Returns the switch and the port in an LLDP frame that [`lldp`] made, or `None` for other frames.
 fn lldp_origin(frame: &[u8]) -> Option<Place> {
     let mut rest = frame.get(14..)?;
     let (mut switch, mut port) = (None, None);

@@ -1,4 +1,5 @@
-//! The results of a measurement of a modelled controller, computed without a clock.
+//! The predicted results of a measurement of a modelled controller, which are computed without a
+//! clock.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ pub struct Load {
     pub switches: u32,
     /// The rate of each switch, in packet-ins per second.
     pub rate: f64,
-    /// Whether all switches send at the same moments; otherwise they are staggered evenly.
+    /// Whether all switches send at the same moments. If false, they are staggered evenly.
     pub in_phase: bool,
     /// The time for which packet-ins are sent before they are measured.
     pub warm_up: Duration,
@@ -19,7 +20,7 @@ pub struct Load {
     pub measure: Duration,
 }
 
-/// The packet-ins of a load, with their answers.
+/// The packet-ins of a load, with the predicted times of their answers.
 #[derive(Clone, Debug)]
 pub struct Forecast {
     load: Load,
@@ -57,7 +58,7 @@ pub fn forecast(mut queue: ServiceQueue, load: &Load) -> Forecast {
 }
 
 impl Forecast {
-    /// Returns the answers per second that arrive while packet-ins are measured.
+    /// Returns the rate of answers per second that arrive while packet-ins are measured.
     #[must_use]
     pub fn received_rate(&self) -> f64 {
         let arrived = self.packets.iter().filter(|packet| self.is_answered_in_window(packet));
@@ -73,21 +74,21 @@ impl Forecast {
     }
 
     /// Returns the mean round-trip time in seconds of the measured packet-ins, whenever they are
-    /// answered; `None` without answers.
+    /// answered, or `None` without answers.
     #[must_use]
     pub fn mean_time(&self) -> Option<f64> {
         mean_time(self.packets.iter().filter(|packet| packet.sent >= self.load.warm_up))
     }
 
     /// Returns the mean round-trip time in seconds of the answers that arrive while packet-ins are
-    /// measured; `None` without answers.
+    /// measured, or `None` without answers.
     #[must_use]
     pub fn mean_time_in_window(&self) -> Option<f64> {
         mean_time(self.packets.iter().filter(|packet| self.is_answered_in_window(packet)))
     }
 
-    /// Returns the number of unanswered packet-ins of each switch at a time since the first
-    /// packet-in.
+    /// Returns the number of unanswered packet-ins of each switch at the time `at`, which counts
+    /// from the first packet-in.
     #[must_use]
     pub fn outstanding(&self, at: Duration) -> Vec<u64> {
         let mut counts = vec![0; self.load.switches as usize];

@@ -1,16 +1,16 @@
-//! The queue of packet-ins at a controller, without a clock.
+//! The queue of packet-ins at a controller. Callers pass the time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::Loss;
 
-/// The times that a stage takes for a packet-in, by the number of switches. The last row that
-/// begins at or below the number applies.
+/// The times that a stage takes for a packet-in, as rows by the number of switches. The last row
+/// that starts at or below the actual number applies.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StageTimes(pub(crate) Vec<Row>);
 
-/// The time that a stage takes for a packet-in from a number of switches on.
+/// The time that a stage takes for a packet-in if at least this number of switches is connected.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) from: usize,
@@ -51,18 +51,19 @@ pub struct ServiceQueue {
     delay: Duration,
     most_waiting: Option<usize>,
     losses: Option<Losses>,
-    /// The times of the answers that are still due at the last arrival, in order.
+    /// The times of the answers that were still due at the last arrival, in order.
     answers: VecDeque<Duration>,
 }
 
-/// The packet-ins in excess of a rate, of which a share is lost.
+/// The record of packet-ins in excess of a rate, of which a share is lost.
 #[derive(Clone, Copy, Debug)]
 struct Losses {
     line: Loss,
     /// The number of packet-ins that may still arrive before they exceed the rate.
     allowance: f64,
     last_arrival: Duration,
-    /// The shares of earlier packet-ins in excess that have not added up to a lost one, 0 to 1.
+    /// The accumulated shares of earlier excess packet-ins, from 0 to 1. Whenever they reach 1, a
+    /// packet-in is lost.
     owed: f64,
 }
 
@@ -97,8 +98,8 @@ impl ServiceQueue {
     }
 
     /// Adds a packet-in that arrives at `now` while `switches` switches are connected, and returns
-    /// the time at which it is answered; `None` if it is lost. Times must not decrease from call to
-    /// call.
+    /// the time at which it is answered, or `None` if it is lost. Times must not decrease from call
+    /// to call.
     pub fn admit(&mut self, now: Duration, switches: usize) -> Option<Duration> {
         while self.answers.front().is_some_and(|answer| *answer <= now) {
             self.answers.pop_front();
@@ -118,7 +119,7 @@ impl ServiceQueue {
         Some(answer)
     }
 
-    /// Forgets all packet-ins that wait, because their switches are gone.
+    /// Removes all waiting packet-ins, because their switches are gone.
     pub(crate) fn clear(&mut self) {
         self.answers.clear();
         for station in &mut self.stations {

@@ -1,5 +1,5 @@
-//! The REST interface of the stand-in: the part of ONOS's interface that the probe uses. Fields are
-//! those of ONOS 2.5.
+//! The REST interface of the stand-in for ONOS: the part of ONOS's interface that the probe uses.
+//! Fields are those of ONOS 2.5.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::store::{APPLICATIONS, Deletion, Device, Store};
 use crate::http::{Answer, HttpRequest};
 
-/// The Authorization header for user `onos` and password `rocks` (RFC 7617).
+/// The value of the Authorization header for user `onos` and password `rocks` (RFC 7617).
 const AUTHORIZATION: &str = "Basic b25vczpyb2Nrcw==";
 
 pub(super) fn answer(request: &HttpRequest, store: &Mutex<Store>) -> Answer {

@@ -27,8 +27,7 @@ pub(super) struct Store {
     fleet: Fleet,
     netcfg: BTreeMap<String, Value>,
     devices: BTreeMap<String, Device>,
-    /// The pipeline that each device had when it was first created. Devices that were deleted are
-    /// included.
+    /// The pipeline that each device had when it was first created. Deleted devices are included.
     first_pipeconfs: BTreeMap<String, String>,
     /// Whether the netcfg of some device was deleted before the device.
     is_damaged: bool,

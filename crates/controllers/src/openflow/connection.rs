@@ -1,4 +1,4 @@
-//! A non-blocking connection to a switch, plain or under TLS.
+//! A non-blocking connection to a switch, with or without TLS.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use rustls::{ServerConfig, ServerConnection};
 
-/// The number of sent bytes after which they are removed from the buffer although it holds bytes
-/// that are not sent yet.
+/// The number of sent bytes after which they are removed from the buffer even if the buffer
+/// contains bytes that are not sent yet.
 const COMPACT: usize = 256 * 1024;
 
-/// A connection with the bytes that wait to be sent.
+/// A connection, with the bytes that wait to be sent.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: TcpStream,
@@ -39,6 +39,16 @@ impl Connection {
         self.out.len() - self.sent
     }
 
+    /// Returns whether the TLS handshake is still in progress.
+    pub(super) fn is_securing(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.is_handshaking())
+    }
+
+    /// Returns whether encrypted bytes wait until the socket accepts them.
+    pub(super) fn wants_to_send(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.wants_write())
+    }
+
     /// Reads the bytes that have arrived into `buffer`. `Ok(0)` means that the stream has ended.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(tls) = &mut self.tls else { return self.socket.read(buffer) };
@@ -57,8 +67,8 @@ impl Connection {
         }
     }
 
-    /// Writes as many bytes as the socket accepts. Returns whether the socket must become writable
-    /// before the remaining ones can be written.
+    /// Writes bytes until the socket accepts no more. Returns whether bytes remain, for which the
+    /// socket must become writable.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         loop {
             let waiting = self.out.get(self.sent..).unwrap_or(&[]);
@@ -90,7 +100,8 @@ impl Connection {
         if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
-            // Idle connections, of which there may be thousands, hold no larger buffer than this.
+            // There may be thousands of idle connections, so their buffers are not larger than
+            // this.
             self.out.shrink_to(COMPACT);
         } else if self.sent > COMPACT {
             self.out.drain(..self.sent);

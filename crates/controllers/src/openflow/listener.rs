@@ -1,4 +1,4 @@
-//! A listening socket for thousands of switches that connect at once.
+//! A listening socket for thousands of switches that connect at the same time.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -7,8 +7,9 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 
-/// The number of connections that may wait to be accepted; the system may allow fewer. The 128 of
-/// the standard library are too few, since clients retry further connections only after a second.
+/// The number of connections that may wait to be accepted, which the system may reduce. The
+/// standard library's 128 are too few, because clients retry further connections only after a
+/// second.
 const BACKLOG: i32 = 4096;
 
 /// Creates a listening socket that does not block.
@@ -22,7 +23,8 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     // A restarted controller need not wait until the connections of the previous one have left
     // TIME_WAIT.
     net::sockopt::set_socket_reuseaddr(&socket, true)?;
-    // If the system refuses, answers are paced by TCP like those of other programs on this host.
+    // If the system refuses this option, TCP paces answers like those of other programs on this
+    // host.
     let _ = grpc::tcp::send_unpaced(&socket);
     net::bind(&socket, &address)?;
     net::listen(&socket, BACKLOG)?;

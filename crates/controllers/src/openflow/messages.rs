@@ -8,13 +8,13 @@ use crate::application::{Flow, Port, Rule};
 
 /// The priority of the rules that forward packets to a port.
 const FORWARD: u16 = 10;
-/// The priority of the rules that send packets to the controller although another rule forwards
+/// The priority of the rules that send packets to the controller even if another rule forwards
 /// them.
 const ALWAYS_TO_CONTROLLER: u16 = 40_000;
 /// The EtherType of ARP.
 const ARP: u16 = 0x0806;
 
-/// Appends a flow-mod that deletes all flow entries, so that the switch begins in a known state.
+/// Appends a flow-mod that deletes all flow entries, so that the switch starts in a known state.
 pub(super) fn forget_all(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match version {
         Version::V1_0 => {
@@ -39,8 +39,8 @@ pub(super) fn barrier(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(
 }
 
 /// Appends a flow-mod with a rule that sends packets which match no other rule to the controller.
-/// Switches of OpenFlow 1.3 drop these packets without the rule (1.3.5, 5.4). Switches of 1.0 send
-/// them to the controller by themselves, so nothing is appended.
+/// Without this rule, switches of OpenFlow 1.3 drop these packets (OpenFlow 1.3.5, 5.4). Switches
+/// of OpenFlow 1.0 send them to the controller without a rule, so nothing is appended.
 pub(super) fn table_miss(
     version: Version,
     xid: Xid,
@@ -59,8 +59,8 @@ pub(super) fn table_miss(
     }
 }
 
-/// Appends a flow-mod with a rule that sends ARP to the controller, even if another rule forwards
-/// packets of the hosts.
+/// Appends a flow-mod with a rule that sends ARP to the controller, even if another rule would
+/// forward the packets.
 pub(super) fn arp_to_controller(
     version: Version,
     xid: Xid,
@@ -166,7 +166,7 @@ fn match_v1_3(flow: &Flow) -> v1_3::Match {
 }
 
 /// Appends a packet-out that sends a packet out of ports. `ingress` is the port by which the packet
-/// entered, if it entered by one.
+/// entered, or `None` if it entered by no port.
 pub(super) fn send(
     version: Version,
     xid: Xid,
@@ -178,7 +178,8 @@ pub(super) fn send(
     let outputs: Vec<PortNumber> = outputs.iter().map(|port| PortNumber(port.0)).collect();
     let in_port = match (ingress, version) {
         (Some(port), _) => PortNumber(port.0),
-        // OpenFlow 1.0 has OFPP_NONE for this, 1.3 has OFPP_CONTROLLER (1.3.5, 7.3.7).
+        // OpenFlow 1.0 uses OFPP_NONE as the ingress port of such packets, and 1.3 uses
+        // OFPP_CONTROLLER (1.3.5, 7.3.7).
         (None, Version::V1_0) => PortNumber::ANY,
         (None, Version::V1_3) => PortNumber::CONTROLLER,
     };
@@ -186,8 +187,8 @@ pub(super) fn send(
     fields.emit(version, xid, frame, out)
 }
 
-/// Appends a request of the controller for a role (1.3.5, 6.3.6). OpenFlow 1.0 has no roles, so
-/// nothing is appended.
+/// Appends a request of the controller for a role (OpenFlow 1.3.5, 6.3.6). OpenFlow 1.0 has no
+/// roles, so nothing is appended.
 pub(super) fn role(
     version: Version,
     xid: Xid,
@@ -217,8 +218,8 @@ pub(super) fn ports(version: Version, xid: Xid, out: &mut Vec<u8>) -> Result<(),
 }
 
 /// Appends a packet-out that answers a packet-in. It sends the buffered packet if the switch kept
-/// it, and otherwise the packet in the packet-in. Without outputs, the switch drops the packet and
-/// frees its buffer.
+/// it, and otherwise the packet in the packet-in message. Without outputs, the switch drops the
+/// packet and frees its buffer.
 pub(super) fn answer(
     packet_in: &PacketIn<&[u8]>,
     outputs: &[PortNumber],

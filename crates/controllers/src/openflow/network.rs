@@ -7,7 +7,7 @@ use ::openflow::{PortNumber, Version, v1_0, v1_3};
 
 use crate::application::Port;
 
-/// The part of a controller among several controllers of the same switches.
+/// The role of a controller, if the switches have several controllers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Part {
     /// There are no other controllers of the switches.
@@ -22,9 +22,9 @@ pub enum Part {
 }
 
 impl Part {
-    /// Returns the role that the controller requests, and the generation id of the request. A
-    /// successor has a higher generation id than its predecessor, so that it replaces it (OpenFlow
-    /// 1.3.5, 6.3.6).
+    /// Returns the role that the controller requests, and the generation id of the request. The
+    /// generation id of a successor is higher than that of its predecessor, so that switches accept
+    /// the successor as the new master (OpenFlow 1.3.5, 6.3.6).
     pub(super) fn role(self) -> (ControllerRole, u64) {
         match self {
             Self::Alone => (ControllerRole::EQUAL, 0),
@@ -35,7 +35,7 @@ impl Part {
     }
 }
 
-/// An event at a switch that path provisioning must know.
+/// An event at a switch that path provisioning must process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NetworkEvent {
     /// The switch is connected, and these ports are up.
@@ -46,7 +46,7 @@ pub(super) enum NetworkEvent {
     PacketIn { port: Port, frame: Vec<u8> },
 }
 
-/// Returns the event about ports that a switch's message contains, or `None` if it contains none.
+/// Returns the event about ports in a switch's message, or `None` if the message contains none.
 pub(super) fn event(version: Version, frame: &[u8]) -> Option<NetworkEvent> {
     match version {
         Version::V1_0 => match v1_0::Message::decode(frame).ok()?.1 {

@@ -1,9 +1,9 @@
 //! Prepared answers for the null responder.
 //!
-//! A flood of tens of millions of packet-ins per second leaves some 50 ns for each. That is less
-//! than the time to read a packet-in and write its answer. Therefore only the lengths and types are
-//! read, by which packet-ins are counted, and one copy of a prepared packet-out is appended for
-//! each.
+//! In a flood of tens of millions of packet-ins per second, some 50 ns are available for each. This
+//! is less than the time to read a packet-in and write its answer. Therefore, only the lengths and
+//! types of messages are read to count packet-ins, and one copy of a prepared packet-out is
+//! appended for each.
 
 use ::openflow::wire::PacketOutFields;
 use ::openflow::{BufferId, EncodeError, PortNumber, Version, Xid};

@@ -1,4 +1,5 @@
-//! The answers of a modelled controller, which wait until its queue has served their packet-ins.
+//! The answers of a modelled controller, which wait until the controller's queue has served their
+//! packet-ins.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,7 +7,7 @@ use std::time::Duration;
 
 use crate::model::ServiceQueue;
 
-/// The queue that all switches share, and the number of switches.
+/// The queue that all switches share, and the number of connected switches.
 #[derive(Debug)]
 pub(super) struct Service(Mutex<State>);
 
@@ -40,21 +41,21 @@ struct WaitingAnswer {
 }
 
 impl WaitingAnswers {
-    /// Creates the list of a switch that has just connected.
+    /// Creates the list for a switch that has just connected.
     pub(super) fn open(service: &Arc<Service>) -> Self {
         service.state().switches += 1;
         Self { service: Arc::clone(service), answers: VecDeque::new() }
     }
 
-    /// Adds a packet-in to the queue, and returns when its answer is due; `None` if the packet-in
-    /// is lost.
+    /// Adds a packet-in to the queue. Returns the time at which its answer is due, or `None` if the
+    /// packet-in is lost.
     pub(super) fn admit(&self, now: Duration) -> Option<Duration> {
         let mut state = self.service.state();
         let switches = state.switches;
         state.queue.admit(now, switches)
     }
 
-    /// Keeps an answer until `due`.
+    /// Stores an answer until the time `due`.
     pub(super) fn keep(&mut self, due: Duration, bytes: Vec<u8>) {
         self.answers.push_back(WaitingAnswer { due, bytes });
     }
@@ -66,15 +67,15 @@ impl WaitingAnswers {
         }
     }
 
-    /// Returns the time at which the next answer is due; `None` if none waits.
+    /// Returns the time at which the next answer is due, or `None` if no answer waits.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.answers.front().map(|answer| answer.due)
     }
 }
 
 impl Drop for WaitingAnswers {
-    /// Removes the switch, which has disconnected. The packet-ins that wait are forgotten with the
-    /// last switch.
+    /// Removes the switch, which has disconnected. With the last switch, the waiting packet-ins are
+    /// removed.
     fn drop(&mut self) {
         let mut state = self.service.state();
         state.switches = state.switches.saturating_sub(1);

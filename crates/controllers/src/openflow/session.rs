@@ -1,8 +1,8 @@
-//! The conversation with one switch, without sockets: it receives bytes and time, and returns
+//! The conversation with one switch, without sockets: it receives bytes and the time, and returns
 //! bytes.
 //!
 //! Handshake and keep-alives are those of the crate `openflow`. Once the session is open,
-//! packet-ins take a fast path that reads them in place; other messages are rare.
+//! packet-ins take a fast path that reads them in place. Other messages are rare.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use crate::counters::Tally;
 
 /// The first transaction id of keep-alives, far from those of the handshake.
 const KEEPALIVE_XID: Xid = Xid(0x8000_0000);
-/// The first transaction id of the messages after the handshake, which uses lower ones.
+/// The first transaction id of the messages that follow the handshake, which uses lower ids.
 const FIRST_XID: u32 = 0x100;
 /// The maximum time from connecting until the session of a switch is open.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(15);
@@ -39,7 +39,8 @@ pub(super) struct Policy {
     prepared: bool,
     keepalive: Duration,
     part: Part,
-    /// The queue of a modelled controller; `None` for one that answers as fast as it can.
+    /// The queue of a modelled controller, or `None` for a controller that answers as fast as it
+    /// can.
     service: Option<Arc<Service>>,
 }
 
@@ -94,7 +95,8 @@ pub(super) struct Session {
     began: Duration,
     mode: Mode,
     next_xid: u32,
-    /// The answers that are not due yet; `None` unless a forwarding application has a queue.
+    /// The answers that are not due yet, or `None` if no forwarding application with a queue is
+    /// used.
     waiting: Option<WaitingAnswers>,
 }
 
@@ -104,7 +106,7 @@ enum Mode {
     /// The session is not open, so no packet-ins are expected.
     Opening,
     Forward(Version, Box<Forwarding>),
-    /// Path provisioning decides, which keeps the network of all switches.
+    /// The application is path provisioning, which decides with the network of all switches.
     Paths(Version),
     Echo(Version),
     Prepared(Version, Prepared),
@@ -113,11 +115,11 @@ enum Mode {
 /// The results of processing a chunk of received bytes, except for the answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
-    /// The datapath id and the version, if the session has been opened by this chunk.
+    /// The datapath id and the version, if this chunk has opened the session.
     pub(super) opened: Option<(DatapathId, Version)>,
     /// The reason of the last request that the switch refused, if it refused one.
     pub(super) refusal: Option<Refusal>,
-    /// Events at the switch for path provisioning; empty for other applications.
+    /// The events at the switch for path provisioning, which are empty for other applications.
     pub(super) events: Vec<NetworkEvent>,
 }
 
@@ -188,7 +190,8 @@ impl Session {
                     tally.packet_ins += 1;
                     tally.packet_outs += 1;
                 }
-                // These packet-ins are answered together below, since all answers are equal.
+                // These packet-ins are answered together below, since all of their answers are
+                // equal.
                 Mode::Prepared(version, _) if is_packet_in(frame, *version) => owed += 1,
                 _ => self.other(policy, frame, now, out, tally, &mut received)?,
             }
@@ -201,8 +204,8 @@ impl Session {
         Ok(received)
     }
 
-    /// Sends an echo request to the switch if it has been silent, and returns an error if it must
-    /// be given up.
+    /// Sends an echo request to the switch if it has been silent. Returns an error if the switch
+    /// has not answered in time.
     pub(super) fn tick(&mut self, now: Duration, out: &mut Vec<u8>) -> Result<(), SessionError> {
         match self.handshake.stage() {
             Stage::Ready(version) => match self.keepalive.poll(version, now, out) {
@@ -216,7 +219,7 @@ impl Session {
         }
     }
 
-    /// Appends the answer to a packet-in, or keeps it until the queue of a modelled controller has
+    /// Appends the answer to a packet-in, or stores it until the queue of a modelled controller has
     /// served the packet-in.
     fn answer_when_due(
         &mut self,
@@ -247,7 +250,7 @@ impl Session {
         }
     }
 
-    /// Returns the time at which the next answer is due; `None` if none waits.
+    /// Returns the time at which the next answer is due, or `None` if no answer waits.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.waiting.as_ref().and_then(WaitingAnswers::next_due)
     }
@@ -261,7 +264,7 @@ impl Session {
         tally: &mut Tally,
     ) -> Result<(), EncodeError> {
         let output = match decision {
-            // A packet that the switch does not keep needs no answer.
+            // A packet that is not buffered at the switch needs no answer.
             Decision::Drop if !packet_in.buffer_id().is_buffered() => return Ok(()),
             Decision::Drop => None,
             Decision::Flood => Some(PortNumber::FLOOD),
@@ -278,8 +281,8 @@ impl Session {
         answer(packet_in, output.as_slice(), out)
     }
 
-    /// Processes a message that is no packet-in, or a packet-in that arrives before the session is
-    /// open.
+    /// Processes a message other than a packet-in, or a packet-in that arrives before the session
+    /// is open.
     fn other(
         &mut self,
         policy: &Policy,
@@ -315,8 +318,8 @@ impl Session {
                         let event = version.and_then(|version| network::event(version, frame));
                         received.events.extend(event);
                     }
-                    // These are changes of ports and flow entries, answers to barriers, and
-                    // extensions.
+                    // The remaining messages are changes of ports and flow entries, answers to
+                    // barriers, and extensions.
                     _ => {}
                 }
             }
@@ -325,8 +328,7 @@ impl Session {
         Ok(())
     }
 
-    /// Appends the messages that bring the switch into the initial state which the application
-    /// needs.
+    /// Appends the messages that bring the switch into the initial state for the application.
     fn open(
         &mut self,
         policy: &Policy,
@@ -343,7 +345,7 @@ impl Session {
             }
         }
         messages::forget_all(version, self.take_xid(), out)?;
-        // Without a barrier a switch may process the following messages first (OpenFlow 1.0.0,
+        // Without a barrier, a switch may process the following messages first (OpenFlow 1.0.0,
         // 5.3.7; 1.3.5, 6.2).
         messages::barrier(version, self.take_xid(), out)?;
         messages::table_miss(version, self.take_xid(), policy.miss_send_len, out)?;
@@ -364,15 +366,16 @@ impl Session {
         Ok(())
     }
 
-    /// Appends a request for the role that the controller has by its part among several ones.
+    /// Appends a request for the role that the controller has among several controllers of the
+    /// switch.
     fn ask_role(&mut self, part: Part, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let Some(version) = self.handshake.version() else { return Ok(()) };
         let (role, generation) = part.role();
         messages::role(version, self.take_xid(), role, generation, out)
     }
 
-    /// Makes the controller the master of the switch, in place of one that is gone. The rules of
-    /// that controller stay.
+    /// Makes the controller the master of the switch, in place of a controller that is gone. The
+    /// rules of that controller remain.
     pub(super) fn take_over(
         &mut self,
         policy: &Policy,
@@ -421,7 +424,7 @@ fn is_packet_in(frame: &[u8], version: Version) -> bool {
 
 fn decide(forwarding: &mut Forwarding, packet_in: &PacketIn<&[u8]>) -> Decision {
     match packet_in.in_port() {
-        // The ingress port is unknown, so nothing can be learned from the packet.
+        // The ingress port is unknown, so that no address can be learned from the packet.
         PortNumber::ANY => Decision::Flood,
         PortNumber(port) => forwarding.packet_in(Port(port), packet_in.payload()),
     }

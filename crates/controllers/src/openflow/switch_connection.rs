@@ -1,8 +1,9 @@
-//! The connection of a controller to a single switch, for programs that are its controller while
-//! they measure it.
+//! The connection of a controller to a single switch, for programs that act as the controller of a
+//! switch while they measure it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,8 +15,9 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::Connection;
 use super::listener::{self, timespec};
+use super::{ServerTls, TlsError};
 
-/// The interval at which the wait for a switch looks whether it must stop.
+/// The interval at which the wait for a switch checks whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The number of bytes that are read at once.
 const CHUNK: usize = 64 << 10;
@@ -27,7 +29,7 @@ pub enum SwitchConnectionError {
     /// No switch connected in time.
     #[error("no switch connects to {address}")]
     NoSwitch {
-        /// The address that was listened on.
+        /// The address on which the controller listened.
         address: SocketAddr,
     },
     /// The switch connected, but the session did not open in time.
@@ -45,6 +47,18 @@ pub enum SwitchConnectionError {
     /// The switch sends bytes that are no OpenFlow messages.
     #[error("{0}")]
     Framing(#[from] FramingError),
+    /// The certificate, the key or the authorities for TLS cannot be used.
+    #[error(transparent)]
+    Certificates(#[from] TlsError),
+    /// The switch connected, but TLS could not be established.
+    #[error(
+        "TLS could not be established: {cause}; the switch must connect with TLS, trust the certificate shown to \
+         it, and show one of the authorities for switches if there are any"
+    )]
+    Tls {
+        /// The error of the TLS handshake.
+        cause: io::Error,
+    },
     /// The session with the switch cannot be opened or continued.
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
@@ -53,7 +67,7 @@ pub enum SwitchConnectionError {
     System(#[from] io::Error),
 }
 
-/// A switch that has connected, after its handshake. No call blocks except
+/// A connected switch whose handshake is complete. No call blocks except
 /// [`SwitchConnection::wait`].
 #[derive(Debug)]
 pub struct SwitchConnection {
@@ -65,11 +79,11 @@ pub struct SwitchConnection {
 }
 
 impl SwitchConnection {
-    /// The first transaction id that a caller may use; the handshake uses lower ones.
+    /// The first transaction id that a caller may use. The handshake uses lower ids.
     pub const FIRST_XID: u32 = 1 << 16;
 
-    /// Creates the listening socket that a switch can connect to. With port 0 the system chooses a
-    /// port.
+    /// Creates the listening socket to which a switch can connect. With port 0, the system chooses
+    /// a port.
     ///
     /// # Errors
     /// Returns an error if the system refuses to listen on the address.
@@ -77,17 +91,21 @@ impl SwitchConnection {
         listener::listen(address)
     }
 
-    /// Waits at most `patience` for a switch, and as long again until its handshake is complete.
-    /// Offers the versions in `versions`, or both if that is empty.
+    /// Waits for a switch for at most `patience`, and then for its handshake for at most
+    /// `patience`. Offers the versions in `versions`, or both versions if the list is empty. With
+    /// `tls`, the switch must connect with TLS.
     ///
     /// # Errors
-    /// Returns an error if no switch opens a session, or if `stop` is set meanwhile.
+    /// Returns an error if no switch opens a session, if `stop` is set in the meantime, or if the
+    /// TLS settings cannot be used.
     pub fn accept(
         listener: &TcpListener,
         versions: &[Version],
+        tls: Option<&ServerTls>,
         patience: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, SwitchConnectionError> {
+        let tls = tls.map(ServerTls::config).transpose()?.map(Arc::new);
         let begin = Instant::now();
         let socket = loop {
             if stop.load(Ordering::Relaxed) {
@@ -108,7 +126,7 @@ impl SwitchConnection {
         };
         let handshake = Handshake::controller(versions, SwitchConfig::default());
         let mut opening = Self {
-            connection: Connection::new(socket, None)?,
+            connection: Connection::new(socket, tls.as_ref())?,
             framer: Framer::new(),
             handshake,
             version: Version::V1_0,
@@ -117,8 +135,7 @@ impl SwitchConnection {
         opening.handshake.start(&mut opening.connection.out);
         let begin = Instant::now();
         loop {
-            opening.flush()?;
-            opening.receive(&mut |_| {})?;
+            opening.open()?;
             if let (true, Some(version)) =
                 (opening.handshake.is_ready(), opening.handshake.version())
             {
@@ -134,6 +151,23 @@ impl SwitchConnection {
                 return Err(SwitchConnectionError::Unfinished { diagnosis });
             }
             opening.wait(LOOK)?;
+        }
+    }
+
+    /// Performs the next step of the TLS and OpenFlow handshakes.
+    fn open(&mut self) -> Result<(), SwitchConnectionError> {
+        let is_securing = self.connection.is_securing();
+        let received = self.flush().and_then(|()| self.receive(&mut |_| {}));
+        match received {
+            Err(SwitchConnectionError::System(cause)) if is_securing => {
+                Err(SwitchConnectionError::Tls { cause })
+            }
+            Err(SwitchConnectionError::Closed) if is_securing => {
+                let cause =
+                    io::Error::new(io::ErrorKind::UnexpectedEof, "it closed the connection");
+                Err(SwitchConnectionError::Tls { cause })
+            }
+            received => received.map(|_| ()),
         }
     }
 
@@ -160,7 +194,7 @@ impl SwitchConnection {
         self.connection.backlog()
     }
 
-    /// Sends the appended bytes, up to the number that the socket accepts.
+    /// Sends the appended bytes until the socket accepts no more.
     ///
     /// # Errors
     /// Returns an error if the connection is broken.
@@ -197,10 +231,10 @@ impl SwitchConnection {
     /// Waits until bytes have arrived, or until waiting bytes can be sent, for at most `timeout`.
     ///
     /// # Errors
-    /// Returns an error if the system does.
+    /// Returns an error if the system call fails.
     pub fn wait(&self, timeout: Duration) -> Result<(), SwitchConnectionError> {
         let mut awaited = PollFlags::IN;
-        if self.backlog() > 0 {
+        if self.backlog() > 0 || self.connection.wants_to_send() {
             awaited |= PollFlags::OUT;
         }
         match poll(&mut [PollFd::new(&self.connection, awaited)], Some(&timespec(timeout))) {

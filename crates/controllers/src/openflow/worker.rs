@@ -1,8 +1,9 @@
-//! A worker thread's share of the switches: a loop that reads, answers and writes.
+//! A worker thread, which serves its share of the switches in a loop that reads, answers and
+//! writes.
 //!
 //! All answers to one read are sent with one write. While a switch does not read its answers, the
-//! worker does not read from it, so that it costs a bounded amount of memory and delays no other
-//! switch.
+//! worker reads nothing from this switch. A slow switch therefore costs a bounded amount of memory
+//! and delays no other switch.
 
 use std::collections::HashMap;
 use std::io;
@@ -40,7 +41,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// The token by which the poller reports the inbox. The token of a switch is its index.
 const INBOX: u64 = u64::MAX;
 
-/// The reason why a switch's connection ended.
+/// The reason why the connection of a switch ended.
 #[derive(Debug, thiserror::Error)]
 enum Gone {
     #[error("the switch closed the connection")]
@@ -54,14 +55,14 @@ enum Gone {
 impl From<io::Error> for Gone {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            // The switch closed the connection while data were on their way to it.
+            // The switch closed the connection while data were in transit to it.
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::Io(error),
         }
     }
 }
 
-/// An item that another thread delivers to a worker.
+/// An item that another thread passes to a worker.
 #[derive(Debug)]
 pub(super) enum Delivery {
     /// The connection of a switch that has just connected.
@@ -78,10 +79,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Sends a delivery to the worker. Nothing happens if the worker has ended.
+    /// Sends a delivery to the worker. Does nothing if the worker has ended.
     pub(super) fn send(&self, delivery: Delivery) {
         if self.deliveries.send(delivery).is_ok() {
-            // An error means that the counter is full, so a wake-up is pending already.
+            // An error means that the counter is full, so that a wake-up is already pending.
             let _ = rustix::io::write(&*self.wake, &1_u64.to_ne_bytes());
         }
     }
@@ -255,7 +256,7 @@ impl<'a> Worker<'a> {
 
     fn serve(&mut self, place: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
         let now = self.now();
-        // The event may belong to a connection that has ended since it was reported.
+        // The event may belong to a connection that has ended in the meantime.
         let Some(Some(peer)) = self.peers.get_mut(place) else { return };
         let broken = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
         let outcome = if flags.intersects(epoll::EventFlags::IN | broken) {
@@ -272,8 +273,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Passes the events of a switch to the network, and makes switches execute the resulting
-    /// commands.
+    /// Passes the events of a switch to the network, and makes switches execute the commands that
+    /// result.
     fn decide(&mut self, place: usize, events: Vec<NetworkEvent>) {
         let Some(network) = self.shared.network.clone().filter(|_| !events.is_empty()) else {
             return;
@@ -321,7 +322,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Makes the controller the master of all switches, in place of one that is gone.
+    /// Makes the controller the master of all switches, in place of a controller that is gone.
     fn take_over(&mut self) {
         self.shared.journal.note(format_args!("the active controller is gone; taking over"));
         for place in 0..self.peers.len() {
@@ -370,7 +371,7 @@ impl<'a> Worker<'a> {
     fn leave(&mut self, place: usize, id: Option<DatapathId>) {
         let (Some(network), Some(id)) = (self.shared.network.clone(), id) else { return };
         let switch = SwitchId(id.0);
-        // The switch may have returned over another connection.
+        // The switch may have connected again over another connection.
         if self.places.get(&switch) == Some(&place) {
             self.places.remove(&switch);
             let commands =

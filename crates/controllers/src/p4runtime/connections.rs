@@ -1,7 +1,7 @@
-//! Connections to servers, each shared by the switches at one address.
+//! Connections to servers, which switches at the same address share.
 //!
-//! gRPC clients keep a connection per server, not per stream. This controller does so too, since
-//! messages for several switches then leave and arrive together.
+//! gRPC clients keep one connection per server and not one per stream. This controller follows this
+//! practice, because messages for several switches then leave and arrive together.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::Target;
 /// switch can make one other call.
 const SHARE: usize = 50;
 
-/// A connector to one switch. Its server may also serve other switches.
+/// A connector to one switch. The server of the switch may also serve other switches.
 #[derive(Clone)]
 pub(super) struct Connector {
     target: Target,
-    /// The connection that the switch shares with others, once it is established. `None` if the
-    /// switch has a connection of its own.
+    /// The connection that the switch shares with other switches, once it is established. `None` if
+    /// the switch has a connection of its own.
     shared: Option<Arc<Mutex<Option<Client>>>>,
 }
 
@@ -43,7 +43,7 @@ impl Connector {
             .collect()
     }
 
-    /// Creates a connector that does not share its connection.
+    /// Creates a connector whose connection is not shared.
     pub(super) fn alone(target: Target) -> Self {
         Self { target, shared: None }
     }
@@ -52,15 +52,15 @@ impl Connector {
         &self.target
     }
 
-    /// Connects to the server of the switch, unless the shared connection exists. Returns a client
-    /// of the switch, and a permit for the rest of its set-up.
+    /// Connects to the server of the switch, unless a shared connection exists already. Returns a
+    /// client of the switch, and a permit for the rest of its set-up.
     pub(super) async fn connect<'a>(
         &self,
         options: &ClientOptions,
         permits: &'a Semaphore,
     ) -> Result<(Client, Option<SemaphorePermit<'a>>), ConnectError> {
         let Target { device_id, address } = &self.target;
-        // The semaphore is never closed; even without a permit the switch would be dialled.
+        // The semaphore is never closed, and the switch would be dialled even without a permit.
         let permit = async || permits.acquire().await.ok();
         let Some(shared) = &self.shared else {
             let permit = permit().await;

@@ -1,11 +1,12 @@
-//! Shortcuts through the controller, with which a benchmark finds the block that limits it.
+//! Options that make a controller answer before a packet-in has passed all of its blocks, by which
+//! a benchmark finds the block that limits the controller.
 //!
 //! A packet-in passes three blocks: gRPC (HTTP/2, protobuf), decoding by the description of the
-//! pipeline (P4Info), and the application. A controller that answers right after one of them shows
-//! the rate that all blocks up to there sustain; the bottleneck is where the rate falls from one
-//! depth to the next. This is the method of the P4RCProbe paper (Harkous et al., IEEE NFV-SDN
-//! 2021), section V (Fig. 8): paths P1, P2 and P3. The bottleneck that the paper found, a
-//! description that is read again for every packet, can be enabled here.
+//! pipeline (P4Info), and the application. A controller that answers after one of them has the rate
+//! that all blocks up to this one sustain. The bottleneck is the block at which the rate falls.
+//! This is the method of the P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021), section V (Fig.
+//! 8), with paths P1, P2 and P3. The bottleneck that the paper found, a description that is read
+//! again for every packet, can be enabled here.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,17 +14,20 @@ use std::str::FromStr;
 /// The block after which a packet-in is answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerAfter {
-    /// Answers after gRPC: the payload goes back by port 1, with its metadata unread. Path P1.
+    /// The controller answers after gRPC. It sends the payload back by port 1, and does not read
+    /// its metadata (path P1 of the paper).
     Grpc,
-    /// Answers after decoding: the payload goes back by its ingress port. Path P2.
+    /// The controller answers after decoding. It sends the payload back by its ingress port (path
+    /// P2 of the paper).
     Decoding,
-    /// Answers after the application, which chooses the output and writes rules. Path P3.
+    /// The controller answers after the application, which chooses the output port and writes rules
+    /// (path P3 of the paper).
     #[default]
     Application,
 }
 
 impl AnswerAfter {
-    /// All blocks, the one with the shortest path first.
+    /// All blocks, in the order in which a packet-in passes them.
     pub const ALL: [Self; 3] = [Self::Grpc, Self::Decoding, Self::Application];
 }
 
@@ -37,7 +41,7 @@ impl fmt::Display for AnswerAfter {
     }
 }
 
-/// The error for a name that is not that of a block.
+/// The error for a text that is not the name of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a block of the controller; name grpc, decoding or application")]
 pub struct NoBlock(String);
@@ -51,8 +55,8 @@ impl FromStr for AnswerAfter {
     }
 }
 
-/// Whether the controller reads the description of the pipeline, by which packets are decoded, once
-/// or for every packet.
+/// The policy for reading the description of the pipeline, by which packets are decoded: once, or
+/// again for every packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Description {
     /// The description is read once, when the controller starts.

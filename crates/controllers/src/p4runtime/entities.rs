@@ -9,9 +9,9 @@ use ::p4runtime::value;
 use crate::application::{Flow, Port, Rule};
 use crate::pipeline::{FLOOD_GROUP, ids};
 
-/// The priority of the rules that forward packets to a port; larger values win.
+/// The priority of the rules that forward packets to a port. Larger values take precedence.
 const FORWARD: i32 = 10;
-/// The priority of the rules that send packets to the controller although another rule forwards
+/// The priority of the rules that send packets to the controller even if another rule forwards
 /// them.
 const ALWAYS_TO_CONTROLLER: i32 = 40_000;
 /// The EtherType of ARP.
@@ -20,7 +20,7 @@ const PORT_BITS: u32 = 9;
 const MAC_BITS: u32 = 48;
 const ETHER_TYPE_BITS: u32 = 16;
 
-/// Returns the default entry with the action that sends packets without a rule to the controller.
+/// Returns the default entry, which sends packets without a rule to the controller.
 pub(super) fn default_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         action: Some(action(ids::SEND_TO_CPU, Vec::new())),
@@ -29,8 +29,8 @@ pub(super) fn default_to_controller() -> v1::Entity {
     })
 }
 
-/// Returns the rule that sends ARP to the controller, even if another rule forwards packets of the
-/// hosts.
+/// Returns the rule that sends ARP to the controller, even if another rule would forward the
+/// packets.
 pub(super) fn arp_to_controller() -> v1::Entity {
     table_entry(v1::TableEntry {
         r#match: vec![field(ids::ETH_TYPE, ARP.into(), ETHER_TYPE_BITS)],
@@ -43,7 +43,7 @@ pub(super) fn arp_to_controller() -> v1::Entity {
 /// Returns the multicast group with the ports to which flooded packets are sent.
 pub(super) fn flood_group(ports: u16) -> v1::Entity {
     let replica = |port: u16| {
-        // Servers of all versions understand the older form, a number.
+        // Servers of all versions support the older form of a port, which is a number.
         let port_kind = Some(v1::replica::PortKind::EgressPort(port.into()));
         v1::Replica { port_kind, instance: 1, ..v1::Replica::default() }
     };
@@ -57,7 +57,7 @@ pub(super) fn flood_group(ports: u16) -> v1::Entity {
     v1::Entity { entity: Some(Kind::PacketReplicationEngineEntry(entry)) }
 }
 
-/// Returns the table entry that a rule is written as.
+/// Returns the table entry for a rule.
 pub(super) fn rule(rule: &Rule, idle_timeout_ns: i64) -> v1::Entity {
     let port =
         v1::action::Param { param_id: ids::PORT, value: value::encode(rule.output.0.into()) };
@@ -73,8 +73,8 @@ pub(super) fn rule_key(flow: &Flow) -> v1::Entity {
     table_entry(flow_entry(flow))
 }
 
-/// Returns the flow of the rule that a table entry stands for, or `None` if this controller cannot
-/// have written the entry.
+/// Returns the flow of the rule in a table entry, or `None` if this controller cannot have written
+/// the entry.
 pub(super) fn flow_of(entry: &v1::TableEntry) -> Option<Flow> {
     let number = |field_id, bits| {
         let field = entry.r#match.iter().find(|field| field.field_id == field_id)?;
@@ -122,7 +122,7 @@ fn table_entry(entry: v1::TableEntry) -> v1::Entity {
     v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry { table_id: ids::TABLE, ..entry })) }
 }
 
-/// Returns a match of all bits of a field with a number.
+/// Returns a ternary match of all bits of a field with a number.
 fn field(field_id: u32, number: u64, bits: u32) -> v1::FieldMatch {
     let ternary = field_match::Ternary {
         value: value::encode(number.into()),

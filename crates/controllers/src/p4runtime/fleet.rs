@@ -21,7 +21,7 @@ pub(crate) struct Fleet {
     options: Options,
     counters: Arc<Counters>,
     station: Arc<Station>,
-    /// The state that the switches with one pipeline share, by the name of the pipeline.
+    /// The state that all switches with the same pipeline share, by the name of the pipeline.
     shared: HashMap<String, Arc<Shared>>,
 }
 

@@ -1,8 +1,8 @@
 //! The network of a controller's switches. Events at all switches are processed in one place, and
 //! each switch receives the tasks that result.
 //!
-//! A packet whose path was provisioned is sent when the rules of the path have been written, so
-//! that it finds them.
+//! A packet for which a path is provisioned is sent once the rules of the path have been written,
+//! so that the rules forward it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,13 +14,13 @@ use crate::application::paths::{self, Command, SwitchId};
 use crate::application::{Port, Rule};
 
 /// The maximum number of tasks that may wait for a switch. Further tasks are dropped, since the
-/// next packet of the flow causes new ones.
+/// next packet of their flow causes new ones.
 const TASKS: usize = 8192;
 
 /// A task that the session of a switch must carry out.
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Changes a rule. The packets of the second value wait until the rule is written.
+    /// Changes a rule. The packets in the second value wait until the rule is written.
     Rule(Order, Option<Arc<Afterwards>>),
     /// Sends a packet out of ports.
     PacketOut { ingress: Option<Port>, outputs: Vec<Port>, frame: Vec<u8> },
@@ -34,7 +34,7 @@ pub(super) struct Afterwards(Vec<(mpsc::Sender<Task>, Task)>);
 impl Drop for Afterwards {
     fn drop(&mut self) {
         for (switch, task) in self.0.drain(..) {
-            // The task is dropped if the queue is full; see `TASKS`.
+            // The task is dropped if the queue is full (see `TASKS`).
             let _ = switch.try_send(task);
         }
     }
@@ -51,8 +51,8 @@ struct Inner {
 }
 
 impl Network {
-    /// Adds a connected switch, of which these ports are up. The switch leaves the network when the
-    /// returned member is dropped.
+    /// Adds a connected switch with the ports that are up. The switch is removed from the network
+    /// when the returned member is dropped.
     pub(super) fn enter(
         &self,
         id: SwitchId,
@@ -107,7 +107,8 @@ impl Inner {
     }
 }
 
-/// A switch that is connected to the controller. Dropping it removes the switch from the network.
+/// A switch that is connected to the controller. Dropping this value removes the switch from the
+/// network.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     network: &'a Network,

@@ -1,9 +1,9 @@
-//! The rules of one switch: which of them exist, and the updates that bring them into the wanted
-//! state.
+//! The rules of one switch: a record of the rules that exist, and the updates that bring them into
+//! the wanted state.
 //!
-//! A switch never removes a rule by itself; it reports idle ones (specification 1.5, "Table Idle
-//! Timeout"). [`RuleBook`] therefore knows which rules exist, and can choose between INSERT and
-//! MODIFY. It does no I/O: its owner writes the updates and reports their results.
+//! A switch never removes an idle rule itself, but reports it (P4Runtime specification 1.5, "Table
+//! Idle Timeout"). [`RuleBook`] therefore knows which rules exist, and can choose between INSERT
+//! and MODIFY. It performs no I/O: its owner writes the updates and reports their results.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,23 +19,24 @@ use crate::counters::Tally;
 /// A request to install or remove a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// Install the rule on the switch.
+    /// Installs the rule on the switch.
     Install(Rule),
-    /// Remove the rule of the flow, which was idle or lies on an old path.
+    /// Removes the rule of the flow, which was idle or belongs to an old path.
     Remove(Flow),
 }
 
-/// The treatment of a rule that is ordered although it is installed already. This happens when a
-/// packet of its flow comes to the controller nevertheless.
+/// The treatment of a rule that is ordered although it is already installed. This happens if a
+/// packet of its flow is sent to the controller nevertheless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeated {
-    /// Leave the rule as it is: the packet was sent to the controller before the rule existed.
+    /// Leaves the rule unchanged, because the packet was sent to the controller before the rule
+    /// existed.
     Leave,
-    /// Write the rule again, so that a rule is written for every such packet.
+    /// Writes the rule again, so that a rule is written for every such packet.
     Write,
 }
 
-/// The state of an installed rule: the port to which its packets go.
+/// The state of an installed rule: the port to which it sends packets, if known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Installed {
     To(Port),
@@ -62,8 +63,8 @@ impl RuleBook {
     }
 
     /// Returns the updates that carry out these orders. There is at most one update per flow, since
-    /// a switch need not keep the order of a batch ("Batching and Ordering of Updates"); the last
-    /// order for a flow counts.
+    /// a switch need not follow the order of a batch ("Batching and Ordering of Updates"). The last
+    /// order for a flow takes effect.
     pub(super) fn plan(&mut self, orders: impl IntoIterator<Item = Order>) -> Vec<v1::Update> {
         let mut places = HashMap::new();
         let mut last: Vec<Order> = Vec::new();
@@ -98,8 +99,8 @@ impl RuleBook {
         updates
     }
 
-    /// Records the results of writing the planned updates: all were accepted except for those in
-    /// `refused`. Returns the numbers of both.
+    /// Records the results of writing the planned updates. All updates were accepted except those
+    /// in `refused`. Returns the numbers of accepted and of refused updates.
     pub(super) fn written(&mut self, refused: &[UpdateError]) -> Tally {
         let mut tally = Tally::default();
         for (index, (kind, order)) in self.planned.drain(..).enumerate() {
@@ -115,7 +116,7 @@ impl RuleBook {
                 (Some(refusal), _) => {
                     tally.refused += 1;
                     match (refusal.code, kind) {
-                        // The next packet of the flow leads to a MODIFY.
+                        // The next packet of the flow causes a MODIFY.
                         (Code::AlreadyExists, Type::Insert) => {
                             self.installed.insert(flow, Installed::Elsewhere);
                         }

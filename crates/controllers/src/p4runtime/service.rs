@@ -1,8 +1,8 @@
 //! The service of a controller that takes a known time for each packet-in.
 //!
 //! All switches share one [`Station`], whose [`ServiceQueue`] determines when each packet-in is
-//! answered. Each switch has a [`Line`] with its own packet-ins that wait. No thread works until
-//! the moment of an answer, so the rate does not depend on the speed of the processor.
+//! answered. Each switch has a [`Line`] with its waiting packet-ins. No thread computes until an
+//! answer is due, so that the rate does not depend on the speed of the processor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,12 +14,12 @@ use grpc::timer::Timer;
 use crate::application::Rule;
 use crate::model::{Overload, Row, ServiceQueue, StageTimes};
 
-/// The maximum number of packet-ins of one switch that may wait to be served. While there are as
-/// many, the switch's connection is not read.
+/// The maximum number of packet-ins of one switch that may wait to be served. While this number
+/// waits, the switch's connection is not read.
 const MAX_WAITING: usize = 1 << 20;
 
-/// The time that a controller takes for each packet-in, where packet-ins of all switches are served
-/// one after the other. With zero times, the controller answers as fast as it can.
+/// The time that a controller takes for each packet-in, where it serves the packet-ins of all
+/// switches one after the other. If all times are zero, the controller answers as fast as it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTime {
     /// The time for a packet-in while only one switch is connected.
@@ -36,10 +36,11 @@ const BACKLOG: usize = 100;
 
 impl ServiceTime {
     /// The service times of ONOS 2.5.0 over P4Runtime with reactive forwarding, derived from the
-    /// P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021). One switch gets 1471 packets/s (Table
-    /// I, P3). With 50 switches, 500/s are answered in full (Fig. 5), for which 526/s leaves a
-    /// margin. Once a backlog grows the rate is 396/s, the mean of what Fig. 7b and 7c leave
-    /// outstanding after 60 s (2550 of 3000, and 5500 of 6000 packet-ins of each switch).
+    /// P4RCProbe paper (Harkous et al., IEEE NFV-SDN 2021). With one switch, 1471 packets/s are
+    /// answered (Table I, P3). With 50 switches, 500/s are answered completely (Fig. 5), so the
+    /// assumed 526/s leaves a margin. Once a backlog grows, the rate is 396/s, the mean of the
+    /// rates that follow from the outstanding packet-ins after 60 s in Fig. 7b and 7c (2550 of
+    /// 3000, and 5500 of 6000 packet-ins of each switch).
     pub const ONOS: Self = Self {
         one_switch: Duration::from_micros(680),
         several_switches: Duration::from_micros(1_900),
@@ -51,7 +52,8 @@ impl ServiceTime {
         Self { one_switch: time, several_switches: time, with_backlog: time }
     }
 
-    /// Returns the queue in which packet-ins wait; `None` with zero times, where none waits.
+    /// Returns the queue in which packet-ins wait, or `None` if all times are zero and no packet-in
+    /// waits.
     #[must_use]
     pub fn queue(self) -> Option<ServiceQueue> {
         let overload = Overload { above: BACKLOG, cost: self.with_backlog };
@@ -72,7 +74,7 @@ pub(super) struct Station {
 
 #[derive(Debug)]
 struct State {
-    /// The queue; `None` for a controller that answers as fast as it can.
+    /// The queue, or `None` for a controller that answers as fast as it can.
     queue: Option<ServiceQueue>,
     waiting: usize,
     switches: usize,
@@ -84,7 +86,7 @@ impl Station {
         Self { began: Instant::now(), state }
     }
 
-    /// Adds a packet-in to the queue, and returns when it is answered.
+    /// Adds a packet-in to the queue, and returns when the packet-in is answered.
     fn admit(&self, now: Instant) -> Admission {
         let mut state = self.state();
         let switches = state.switches;
@@ -117,7 +119,7 @@ enum Admission {
     Lost,
 }
 
-/// An answer to a packet-in, and the rule that is installed with it, if any.
+/// An answer to a packet-in, and the rule that is installed with the answer, if there is one.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) packet: v1::PacketOut,
@@ -129,8 +131,8 @@ pub(super) struct Answer {
 pub(super) struct Line {
     station: Arc<Station>,
     /// The timer for the next answer. It is `None` if the controller has no queue, or if the system
-    /// has no timer left; the timer of the runtime, which is precise to a millisecond, is then
-    /// used.
+    /// has no timer left. In the latter case, the timer of the runtime is used, which is precise to
+    /// a millisecond.
     timer: Option<Timer>,
     waiting: VecDeque<(Option<Instant>, Answer)>,
 }
@@ -145,8 +147,8 @@ impl Line {
         Self { station: Arc::clone(station), timer, waiting: VecDeque::new() }
     }
 
-    /// Returns whether the maximum number of packet-ins waits. No more must then be read from the
-    /// connection.
+    /// Returns whether the maximum number of packet-ins waits. The caller must then stop reading
+    /// from the connection.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.len() >= MAX_WAITING
     }
@@ -160,7 +162,7 @@ impl Line {
         }
     }
 
-    /// Waits until the time of the next answer has come. Waits forever if there is no answer.
+    /// Waits until the next answer is due, or forever if there is no answer.
     pub(super) async fn due(&self) {
         match (self.waiting.front(), &self.timer) {
             (Some((Some(at), _)), timer) => {
@@ -180,7 +182,7 @@ impl Line {
         }
     }
 
-    /// Returns the next answer if its time has come.
+    /// Returns the next answer if it is due.
     pub(super) fn next(&mut self) -> Option<Answer> {
         let (at, _) = self.waiting.front()?;
         if at.is_some_and(|at| at > Instant::now()) {
@@ -195,8 +197,8 @@ impl Line {
 }
 
 impl Drop for Line {
-    /// Removes this switch, which has disconnected, and the number of its waiting packet-ins. The
-    /// common queue is cleared once no packet-in waits at all.
+    /// Removes this switch, which has disconnected, and subtracts its waiting packet-ins. The
+    /// common queue is cleared once no packet-in of any switch waits.
     fn drop(&mut self) {
         let mut state = self.station.state();
         state.waiting = state.waiting.saturating_sub(self.waiting.len());

@@ -1,5 +1,5 @@
-//! Runs an application on a switch that is set up: answers its packet-ins, and writes rules at the
-//! same time.
+//! Runs an application on a connected switch: it answers packet-ins, and writes rules at the same
+//! time.
 
 use ::p4runtime::client::{Client, Standing, StreamReceiver, StreamSender, WriteError};
 use ::p4runtime::gnmi::{PortChange, PortWatch};
@@ -21,12 +21,12 @@ use crate::pipeline::FLOOD_PORT;
 /// The maximum number of messages that are processed before their answers are sent.
 const BATCH: usize = 1024;
 
-/// An order to write a rule, and the packets that wait until it is written.
+/// An order to write a rule, and the packets that are sent once the rule is written.
 pub(super) type Ordered = (Order, Option<std::sync::Arc<Afterwards>>);
 
 /// Answers packet-ins without an application, for the null responder and for controllers that
-/// answer after an earlier block: every packet goes back to its ingress port, or to port 1 if the
-/// ingress port is not read.
+/// answer after an earlier block. Every packet is sent back to its ingress port, or to port 1 if
+/// the ingress port is not read.
 pub(super) async fn respond(
     sender: &StreamSender,
     mut receiver: StreamReceiver,
@@ -53,15 +53,14 @@ pub(super) async fn respond(
                 line.push(Answer { packet, rule: None });
             }
         }
-        // Due answers are removed even if the stream has ended and accepts none, so that they do
-        // not stay.
+        // Due answers are removed from the queue even if the stream has ended and accepts none.
         answers.extend(std::iter::from_fn(|| line.next()).map(|answer| answer.packet));
         tally.packet_outs = sender.packet_outs(answers.drain(..)) as u64;
         shared.counters.add(&tally);
     }
 }
 
-/// Runs a forwarding application on a switch: forwards packets, and orders that rules be written.
+/// Runs a forwarding application on a switch: it forwards packets, and orders rules to be written.
 pub(super) async fn forward(
     mut forwarding: Forwarding,
     sender: &StreamSender,
@@ -83,7 +82,8 @@ pub(super) async fn forward(
                     let ingress = pipeline.ingress(&packet.metadata);
                     let decision = match ingress {
                         Some(port) => forwarding.packet_in(port, &packet.payload),
-                        // The ingress port is unknown, so nothing can be learned from the packet.
+                        // The ingress port is unknown, so that no address can be learned from the
+                        // packet.
                         None => Decision::Flood,
                     };
                     let (output, rule) = match decision {
@@ -103,7 +103,7 @@ pub(super) async fn forward(
         }
         while let Some(Answer { packet, rule }) = line.next() {
             if let Some(rule) = rule {
-                // The order is dropped if the queue is full; see `ORDERS`.
+                // The order is dropped if the queue is full (see `ORDERS`).
                 let _ = orders.try_send((Order::Install(rule), None));
             }
             answers.push(packet);
@@ -113,7 +113,7 @@ pub(super) async fn forward(
     }
 }
 
-/// Waits for messages like [`next`], but at most until the time of the next answer has come.
+/// Waits for messages like [`next`], but not longer than until the next answer is due.
 async fn next_or_due(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -125,8 +125,8 @@ async fn next_or_due(
     }
 }
 
-/// Runs path provisioning on a switch: passes the switch's events to the network, and carries out
-/// the commands that the network has for the switch.
+/// Runs path provisioning on a switch: it passes the switch's events to the network, and carries
+/// out the network's commands for the switch.
 pub(super) async fn provision(
     client: Client,
     sender: &StreamSender,
@@ -170,7 +170,7 @@ pub(super) async fn provision(
         for task in tasks.drain(..) {
             match task {
                 Task::Rule(order, afterwards) => {
-                    // The order is dropped if the queue is full; see `network::TASKS`.
+                    // The order is dropped if the queue is full (see `network::TASKS`).
                     let _ = orders.try_send((order, afterwards));
                 }
                 Task::PacketOut { ingress, outputs, frame } => {
@@ -188,7 +188,7 @@ pub(super) async fn provision(
 }
 
 /// Returns the ports of a switch that are up, and the watch that reports their changes. If the
-/// switch has no gNMI, these are the ports of the options, without a watch.
+/// switch has no gNMI, the ports are those of the options, and there is no watch.
 async fn known_ports(
     client: &Client,
     shared: &Shared,
@@ -224,7 +224,7 @@ async fn known_ports(
     }
 }
 
-/// Waits for the next change of a port. Waits forever if changes are not watched any more.
+/// Waits for the next change of a port, or forever if changes are no longer watched.
 async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
     if let Some(open) = watch {
         if let Ok(Some(change)) = open.next().await {
@@ -238,14 +238,14 @@ async fn changed(watch: &mut Option<PortWatch>) -> PortChange {
 /// Orders the removal of the rules that a switch has reported as idle.
 async fn remove_idle(idle: &v1::IdleTimeoutNotification, orders: &mpsc::Sender<Ordered>) {
     for flow in idle.table_entry.iter().filter_map(entities::flow_of) {
-        // This order must not be lost, since the switch notifies only once.
+        // This order must not be dropped, since the switch notifies only once.
         if orders.send((Order::Remove(flow), None)).await.is_err() {
             break;
         }
     }
 }
 
-/// Waits for messages of the switch, and processes those that every application treats alike.
+/// Waits for messages of the switch, and processes those that do not depend on the application.
 async fn next(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -269,8 +269,8 @@ async fn next(
     Ok(tally)
 }
 
-/// Writes the rules that are ordered; up to [`BATCH`] orders that wait are written with one
-/// request. Returns the reason why no more can be written.
+/// Writes the rules that are ordered. One request contains up to [`BATCH`] waiting orders. Returns
+/// the reason why no more rules can be written.
 pub(super) async fn write_rules(
     mut client: Client,
     mut orders: mpsc::Receiver<Ordered>,

@@ -1,5 +1,5 @@
-//! The life cycle of the connection to one switch: it is dialled until it is reached, set up,
-//! served, and dialled again.
+//! The life cycle of the connection to one switch. The switch is dialled until it is reached, set
+//! up, served, and dialled again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ use crate::application::Application;
 /// The pause before the second attempt to reach a switch. It doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of orders that may wait to be written. Further orders are dropped, since the
-/// next packet of the flow causes new ones.
+/// next packet of their flow causes new ones.
 const ORDERS: usize = 8192;
 
 /// The reason why a session with a switch ended, or could not begin.
@@ -51,7 +51,7 @@ pub(super) enum Problem {
     NotPrimary,
 }
 
-/// Keeps a session with a switch, and serves the switch, forever. `is_connected` is true while
+/// Keeps a session with a switch and serves the switch, forever. `is_connected` is true as long as
 /// there is a session.
 pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected: Arc<AtomicBool>) {
     let target = connector.target();
@@ -69,7 +69,7 @@ pub(super) async fn keep(connector: Connector, shared: Arc<Shared>, is_connected
                 let problem = session.serve(&shared).await;
                 is_connected.store(false, Ordering::Relaxed);
                 drop(counted);
-                // A switch may leave without fault.
+                // A switch may disconnect without being at fault.
                 if !matches!(problem, Problem::Ended | Problem::Stream(_)) {
                     shared.counters.failed();
                 }
@@ -107,7 +107,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// A session with a switch that is set up and whose primary is this controller.
+/// A session with a switch that is set up and of which this controller is the primary.
 struct Session {
     client: Client,
     sender: StreamSender,
@@ -119,7 +119,7 @@ impl Session {
         let options = &shared.options;
         let (mut client, permit) = connector.connect(&options.client, &shared.dials).await?;
         let (sender, receiver) = if options.stands_by {
-            // Standing by may take forever, and other switches must be dialled meanwhile.
+            // A standby may wait forever, and other switches must be dialled in the meantime.
             drop(permit);
             stand_by(&mut client).await?
         } else {
@@ -132,7 +132,7 @@ impl Session {
         Ok(Self { client, sender, receiver })
     }
 
-    /// Answers packet-ins of the switch until the session ends, and returns the reason of its end.
+    /// Serves the switch until the session ends, and returns the reason why it ended.
     async fn serve(self, shared: &Shared) -> Problem {
         let Self { client, sender, receiver } = self;
         let application = match shared.options.answer_after {
@@ -140,8 +140,8 @@ impl Session {
             AnswerAfter::Grpc | AnswerAfter::Decoding => Application::NullResponder,
         };
         let (orders, inbox) = mpsc::channel(ORDERS);
-        // Rules are written concurrently with packets: an answer does not wait for a rule, and the
-        // orders that gather during one Write are sent together with the next.
+        // Rules are written concurrently with packets. An answer does not wait for a rule, and the
+        // orders that accumulate during one Write are sent together in the next.
         match (application, application.forwarding()) {
             (Application::Paths, _) => {
                 let rules = write_rules(client.clone(), inbox, shared);
@@ -155,8 +155,8 @@ impl Session {
                 problem = write_rules(client, inbox, shared) => problem,
             },
             (_, None) => {
-                // The stream alone keeps the connection open, which without the client takes a
-                // quarter less memory.
+                // The stream alone keeps the connection open. Dropping the client saves a quarter
+                // of the memory.
                 drop(client);
                 respond(&sender, receiver, shared).await
             }
@@ -164,10 +164,11 @@ impl Session {
     }
 }
 
-/// Waits until the switch's primary controller is gone, after there was one, and then becomes
-/// primary.
+/// Waits until the switch has had a primary controller and this controller is gone, and then
+/// becomes primary.
 async fn stand_by(client: &mut Client) -> Result<(StreamSender, StreamReceiver), Problem> {
-    // Without an election id this controller cannot become primary, whoever else is there.
+    // Without an election id, this controller cannot become primary, even if there is no other
+    // controller.
     let mut election_id = None;
     loop {
         let opened = client.open_stream("", None, election_id).await;
@@ -204,7 +205,7 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
         }
     }
     if outcome == PipelineOutcome::AlreadyThere {
-        // An earlier controller may have left rules that are unknown here.
+        // An earlier controller may have left rules that this one does not know.
         let left = client.read(vec![entities::all_rules()]).await.map_err(Problem::Read)?;
         let deletes: Vec<_> = left.into_iter().map(|rule| update(Type::Delete, rule)).collect();
         if !deletes.is_empty() {
@@ -215,7 +216,7 @@ async fn set_up(client: &mut Client, shared: &Shared) -> Result<(), Problem> {
         Err(WriteError::Updates { refused, .. })
             if refused.iter().all(|one| one.code == Code::AlreadyExists) =>
         {
-            // Existing entries may be for other ports.
+            // Existing entries may refer to other ports.
             let there = refused.iter().filter_map(|one| wanted.get(one.index));
             let modifies =
                 there.cloned().map(|one| v1::Update { r#type: Type::Modify as i32, ..one });

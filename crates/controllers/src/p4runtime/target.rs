@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A switch: the address of its server, and its device id there.
+/// A switch that a controller dials: the address of its server, and its device id at this server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
     /// The device id of the switch.
@@ -41,8 +41,8 @@ pub enum TargetError {
 }
 
 impl Target {
-    /// Returns `count` switches with consecutive device ids from `first_device` on, at consecutive
-    /// ports of a host from `first_port` on.
+    /// Returns `count` switches with consecutive device ids from `first_device` on. Their servers
+    /// are at consecutive ports of `host`, from `first_port` on.
     ///
     /// # Errors
     ///
@@ -63,12 +63,12 @@ impl Target {
         Ok(device_ids.zip(ports).take(count as usize).map(target).collect())
     }
 
-    /// Parses a list with a switch per line, device id and address, in the format of `planimeter
-    /// probe --list-file`. Empty lines, and the text after a `#`, are ignored.
+    /// Parses a list of switches, with the device id and the address of one switch per line, in the
+    /// format of `planimeter probe --list-file`. Empty lines, and text after a `#`, are ignored.
     ///
     /// # Errors
     ///
-    /// Returns an error with the first line that names no switch.
+    /// Returns an error that states the first line that names no switch.
     pub fn list(text: &str) -> Result<Vec<Self>, TargetError> {
         let mut targets = Vec::new();
         for (number, text) in text.lines().enumerate() {

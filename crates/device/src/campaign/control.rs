@@ -1,18 +1,19 @@
-//! Control windows: fixed work that is timed between packets, which shows what the host does.
+//! Control windows: periods of fixed work that are timed between packets, and that show how the
+//! host delays a measurement.
 
 use super::Picoseconds;
 
-/// A window of fixed work after a packet, and the interrupts since the previous window.
+/// A period of fixed work after a packet, and the interrupts since the previous such period.
 ///
-/// The first control window of a block is before its first packet. If windows and packets are
-/// numbered from 0, window n + 1 thus follows packet n.
+/// The first control window of a block precedes its first packet. If windows and packets are
+/// numbered from 0, window n + 1 therefore follows packet n.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Control {
-    /// The duration of the fixed work.
+    /// The duration of the fixed work in the control window.
     pub took: Picoseconds,
-    /// Whether an interrupt occurred in this window.
+    /// Whether an interrupt occurred during the control window.
     pub interrupted: bool,
-    /// Whether an interrupt occurred while the packet before this window was processed.
+    /// Whether an interrupt occurred while the packet before the control window was processed.
     pub packet_interrupted: bool,
 }
 

@@ -1,5 +1,5 @@
 //! The description of a campaign: its functions, its cells, the device and the clock. The measuring
-//! code writes it before the first packet; the model and the reports read it.
+//! code writes it before the first packet, and the model and the reports read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,8 +23,8 @@ pub struct Description {
     pub origin: Origin,
     /// The device that is measured.
     pub device: Device,
-    /// The functions of the baseline f0, which every cell includes. Predictions may name them; they
-    /// cost nothing beyond the baseline.
+    /// The functions of the baseline f0, which every cell includes. Predictions may name them, and
+    /// they cost nothing beyond the baseline.
     pub baseline: Vec<Function>,
     /// The functions f_1, f_2, ... that cells add to the baseline.
     pub functions: Vec<Function>,
@@ -112,8 +112,8 @@ pub struct Function {
     pub description: Option<String>,
     /// The parts of a P4 program that this function consists of, as
     /// `planimeter device predict --program` names them: `table exact 32`, `extract 112`,
-    /// `assign 48`. To predict a program, it is split into such parts, and the functions that
-    /// consist of these parts supply the costs.
+    /// `assign 48`. To predict the delay of a program, Planimeter splits the program into such
+    /// parts and adds the costs of the functions that consist of these parts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub consists_of: Vec<String>,
 }
@@ -302,8 +302,8 @@ pub enum DescriptionError {
         /// The index of the cell that repeats a function or a cell.
         cell: u32,
     },
-    /// A cell has functions, but no cell without functions has its setting, so there is nothing to
-    /// compare it with.
+    /// A cell has functions, but there is no cell without functions under its setting with which it
+    /// could be compared.
     #[error("cell {cell} has no baseline: a cell without functions of the same setting is missing")]
     NoBaseline {
         /// The index of the cell that has no baseline.

@@ -1,12 +1,12 @@
 //! The records of a campaign's journal, and the binary form of its delays. The module `store` reads
-//! and writes them.
+//! and writes both.
 
 use std::fmt;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
-/// A time span in picoseconds. A measured delay may be negative if two clocks disagree; reports
+/// A time span in picoseconds. A measured delay may be negative if two clocks disagree. Reports
 /// mention such delays.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
@@ -86,7 +86,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// The state of the measuring machine around one block. The machine is observed only if the device
-/// uses its processor, too.
+/// uses the machine's processor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
@@ -117,7 +117,8 @@ impl Machine {
     pub const TOLERANCE: f64 = 0.15;
     /// The share of a block's duration above which the block counts as disturbed because threads
     /// waited for a processor. Threads of a device that wake each other wait some microseconds for
-    /// each packet; a program that competes for their core makes them wait whole milliseconds.
+    /// each packet, whereas threads that compete with another program for their core wait whole
+    /// milliseconds.
     pub const WAITING: f64 = 0.1;
     /// The share of a block's duration above which the block counts as disturbed because other
     /// programs used the cores of the measurement. The kernel's own threads use some time for each
@@ -127,9 +128,10 @@ impl Machine {
     /// counts as disturbed. Blocks of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
-    /// Returns whether the block counts as disturbed. It does if the machine was slow, threads of
-    /// the measurement waited, other programs ran, or the block's median delay is far above that of
-    /// the cell's other blocks.
+    /// Returns whether the block counts as disturbed. This is the case if the machine was slow, if
+    /// threads of the measurement waited for a processor, if other programs used their cores, or if
+    /// the median delay of the block is more than [`Self::UNLIKE`] times that of the cell's other
+    /// blocks.
     #[must_use]
     pub fn disturbed(self) -> bool {
         let above = |share: Option<f64>, limit: f64| share.is_some_and(|share| share > limit);
@@ -156,10 +158,11 @@ pub struct Disturbances {
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
-        let blocks_were = if *again == 1 { "block was" } else { "blocks were" };
+        let attempts_were =
+            if *again == 1 { "attempt at a block was" } else { "attempts at blocks were" };
         write!(
             f,
-            "{again} {blocks_were} measured again, since fixed work right before or after took over {:.0} % longer than at \
+            "{again} {attempts_were} repeated, since fixed work right before or after took over {:.0} % longer than at \
              its best, threads waited for over {:.0} % or other programs ran for over {:.0} % of the time, or the median was \
              over {:.0} times that of the cell's other blocks, and {kept} of {blocks} were kept all the same",
             Machine::TOLERANCE * 100.0,

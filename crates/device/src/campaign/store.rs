@@ -1,5 +1,5 @@
-//! Reads and writes the files of a campaign. The writer appends one run of packets after the other;
-//! the reader loads the whole campaign into memory.
+//! Reads and writes the files of a campaign. The writer appends one block (a run of packets) after
+//! the other, and the reader loads the whole campaign into memory.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -17,7 +17,7 @@ const DESCRIPTION: &str = "campaign.json";
 const JOURNAL: &str = "journal.jsonl";
 const DELAYS: &str = "delays.bin";
 
-/// The reason why a campaign cannot be written to disk.
+/// The reason why results of a campaign cannot be written to disk.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
@@ -42,7 +42,7 @@ pub enum WriteError {
     /// than a block can hold.
     #[error("a block of cell {} with {samples} samples cannot be kept: there are {cells} cells", cell.0)]
     Block {
-        /// The cell that the block names.
+        /// The unknown or overfull cell (the set of functions) to which the block belongs.
         cell: CellId,
         /// The number of samples (packets with their delays) in the block.
         samples: usize,
@@ -60,7 +60,8 @@ pub enum ReadError {
     None {
         /// The path where a campaign was expected.
         directory: PathBuf,
-        /// The kind of file or directory at that path.
+        /// The description of what was found instead of a campaign, such as a directory without a
+        /// result.
         found: Found,
     },
     /// A file of the campaign cannot be read.
@@ -94,7 +95,7 @@ pub enum ReadError {
     Delays {
         /// The path of the file with the delays.
         path: PathBuf,
-        /// The difference between delays and journal, in words.
+        /// A description of the difference between the file of delays and the journal.
         what: String,
     },
 }
@@ -186,7 +187,7 @@ impl Writer {
         let mut text =
             serde_json::to_string_pretty(description).map_err(|error| failed(error.into()))?;
         text.push('\n');
-        // Renaming makes the description appear as a whole or not at all.
+        // Because of the renaming, the description appears completely or not at all.
         let partial = directory.join("campaign.json.partial");
         fs::write(&partial, text).and_then(|()| fs::rename(&partial, &path)).map_err(failed)?;
         Self::open(directory, description.cells.len(), 0, 0)
@@ -296,7 +297,8 @@ impl Writer {
     /// # Errors
     /// Returns a [`WriteError`] if the disk fails.
     pub fn sync(&mut self) -> Result<(), WriteError> {
-        // The journal comes last, because its lines count only with their delays.
+        // The journal is synced last, because its lines are valid only if their delays are on the
+        // disk.
         for (file, name) in [(&self.delays, DELAYS), (&self.journal, JOURNAL)] {
             let failed = |source| WriteError::Io { path: self.directory.join(name), source };
             file.sync_all().map_err(failed)?;

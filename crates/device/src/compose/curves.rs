@@ -1,5 +1,5 @@
-//! The service curves of a device that performs several functions, in exact arithmetic. Time is in
-//! microseconds, data in bits.
+//! The service curves of a device that performs several functions, in exact arithmetic. Times are
+//! in microseconds, and data in bits.
 
 use calculus::{AlgebraError, Curve, Rational};
 
@@ -11,10 +11,11 @@ use crate::model::{FunctionModel, Model, SettingModel};
 /// The way in which a device performs several functions for each packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Semantics {
-    /// The functions are stages of a pipeline, each of which works on another packet at the same
-    /// time. Rates are independent, and the smallest rate counts.
+    /// The functions are stages of a pipeline, each of which processes another packet at the same
+    /// time. Their rates are independent, and the smallest rate determines the rate of the device.
     Pipelined,
-    /// The device finishes a packet before it takes the next. The costs of functions add up.
+    /// The device completes a packet before it starts the next one, so that the costs of functions
+    /// add up.
     RunToCompletion,
 }
 
@@ -268,8 +269,8 @@ fn run_to_completion(
 }
 
 /// Returns the strength of a minimum service curve. A curve of the maximum is deterministic if
-/// costs are constant; it assumes that no delay exceeds the measured maxima. Any other curve is as
-/// strong as the predicted delay.
+/// costs are constant, under the assumption that no delay exceeds the measured maxima. Any other
+/// curve is as strong as the predicted delay.
 fn guarantee(predicted: &Predicted, composition: &Composition) -> Guarantee {
     match predicted.level {
         Level::Maximum if composition.refused.is_empty() => Guarantee::Deterministic,

@@ -21,7 +21,7 @@ pub struct Captured<'a> {
 pub enum Identity {
     /// The given number of bytes at the end of the frame, so that headers may grow and shrink.
     Tail(usize),
-    /// Bytes at a fixed offset.
+    /// The bytes at a fixed offset.
     At {
         /// The offset of the identifying bytes from the start of the frame.
         offset: usize,
@@ -40,7 +40,7 @@ impl Identity {
 }
 
 /// A queue of packets with equal identities from the capture before the device, in the order of the
-/// capture. They have not been matched with a packet after the device yet. Each element has the
+/// capture. None of them has been matched with a packet after the device yet. Each element has the
 /// timestamp of a packet and its index in the capture.
 type Waiting = VecDeque<(u64, u32)>;
 

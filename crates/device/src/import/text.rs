@@ -37,8 +37,8 @@ const MAX: u32 = 10_000_000;
 /// unit of delay in picoseconds.
 ///
 /// A first line that begins with a letter or a quotation mark is a header, and `#` begins a
-/// comment. A missing packet number counts as a lost packet, a repeated one as a duplicate; without
-/// numbers, neither is visible.
+/// comment. A missing packet number counts as a lost packet, and a repeated one as a duplicate.
+/// Without packet numbers, neither can be detected.
 ///
 /// # Errors
 /// Returns a [`TextError`] if a line is malformed, the file has too many packets, or it has no
@@ -122,7 +122,7 @@ pub fn histogram(text: &str, unit: f64) -> Result<Imported, TextError> {
     let counts = Counts { sent: received, received, ..Counts::default() };
     let remark =
         "a histogram has no order: losses, drift and clock steps cannot be seen".to_owned();
-    // The samples are not in order of time, so the search for clock steps is skipped.
+    // The samples are not in order of time, so clock steps are not searched for.
     Ok(Imported { samples, counts, numbered: false, duration_ns: 0, remarks: vec![remark] })
 }
 
@@ -140,6 +140,6 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, Vec<&str>)> {
 
 fn picoseconds(text: &str, unit: f64) -> Option<Picoseconds> {
     let value = (text.parse::<f64>().ok()? * unit).round();
-    // Beyond this limit, a double does not represent every integer.
+    // Doubles beyond this limit do not represent every integer.
     (value.abs() < 9e15).then_some(Picoseconds(value as i64))
 }

@@ -1,9 +1,10 @@
-//! Runs a campaign from its first measurement to its last, independently of how packets travel.
+//! Runs a campaign from its first measurement to its last, independently of how packets reach the
+//! device.
 //!
-//! The conductor visits the cells (combinations of functions) in the order of the schedule. It
-//! configures the device for each cell, measures it, and writes the delays to disk before it
-//! continues. A [`Bench`] sends packets and takes timestamps; the tests use synthetic benches with
-//! known delays.
+//! The conductor visits the cells (sets of functions under one setting) in the order of the
+//! schedule. It configures the device for each cell, measures it, and writes the delays to disk
+//! before it continues. A [`Bench`] sends packets and takes timestamps. The tests use synthetic
+//! benches with known delays.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -59,8 +60,8 @@ pub trait Bench {
     /// packets as configured.
     ///
     /// # Errors
-    /// Returns a [`BenchError`] if the device cannot be configured, or behaves differently
-    /// afterwards.
+    /// Returns a [`BenchError`] if the device cannot be configured, or does not process packets as
+    /// configured.
     fn configure(&mut self, task: &Task) -> Result<(), BenchError>;
 
     /// Sends packets through the device and records their delays.
@@ -104,7 +105,7 @@ pub enum BenchError {
     Device {
         /// The name of the device that refuses or does not answer.
         device: String,
-        /// The refusal, or the answer that is missing.
+        /// The text of the refusal, or a description of the answer that did not arrive.
         problem: String,
     },
     /// The device behaves differently from its configuration.
@@ -139,9 +140,9 @@ pub enum BenchError {
 
 /// An observer of a campaign's progress, which may also stop the campaign.
 pub trait Watch {
-    /// Reports the next step: each measurement, each repetition of a disturbed or failed one, and
-    /// each rate that is tried. If this returns `Break`, the campaign stops, and finished
-    /// measurements are kept.
+    /// Reports the next step: each measurement, each repetition of a disturbed or failed
+    /// measurement, and each rate that is tried. If this returns `Break`, the campaign stops, and
+    /// finished measurements are kept.
     fn step(&mut self, step: &Step) -> ControlFlow<()>;
 }
 
@@ -150,8 +151,8 @@ pub trait Watch {
 pub struct Step {
     /// The number of finished steps. A step is one run of packets, or one search for a rate.
     pub done: u64,
-    /// The number of planned steps. A search for the highest rate without loss is one step, however
-    /// many rates it tries.
+    /// The number of planned steps. A search for the highest rate without loss is one step,
+    /// independently of the number of rates that it tries.
     pub of: u64,
     /// A description of the next step, for people.
     pub what: String,
@@ -183,10 +184,10 @@ pub enum Ending {
     Interrupted,
 }
 
-/// Makes all measurements and rate searches that a campaign still lacks.
+/// Makes all measurements and rate searches of a campaign that have not been made yet.
 ///
-/// `before` holds the results of earlier, interrupted runs. `now` returns the nanoseconds since the
-/// start of the campaign.
+/// `before` contains the results of earlier, interrupted runs. `now` returns the nanoseconds since
+/// the start of the campaign.
 ///
 /// # Errors
 /// Returns a [`ConductError`] if the bench fails or a measurement cannot be written.
@@ -244,7 +245,7 @@ struct Resumed {
     search: RateSearch,
 }
 
-/// Returns the searches for the highest rate without loss that have not ended.
+/// Returns the searches for the highest rate without loss that are not complete.
 fn rate_searches(plan: &Plan, before: &Campaign) -> Vec<Resumed> {
     let Some(rates) = plan.rates else { return Vec::new() };
     let cells = (0..).map(CellId).zip(plan.campaign_cells()).zip(&plan.cells);
@@ -280,7 +281,7 @@ fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearc
 /// The conductor of a campaign, with everything that it needs to measure a block.
 struct Conductor<'c> {
     plan: &'c Plan,
-    /// The name of each cell of the plan.
+    /// The names of the plan's cells.
     names: Vec<String>,
     writer: &'c mut Writer,
     bench: &'c mut dyn Bench,
@@ -343,7 +344,8 @@ impl Conductor<'_> {
                     }
                     again += 1;
                 }
-                // The device worked a moment ago, so it may have been descheduled: try again.
+                // The device responded a moment ago, so it may only have been descheduled. The run
+                // is repeated.
                 Err(Fault::Silent(problem)) if tries < TRIES => {
                     tries += 1;
                     self.note(format!("{what}: {problem}; again"))?;
@@ -376,8 +378,8 @@ impl Conductor<'_> {
         Ok(ending)
     }
 
-    /// Times the fixed workload several times before the first measurement, to know how fast the
-    /// machine can be.
+    /// Times the fixed workload several times before the first measurement, to determine how fast
+    /// the machine can be.
     fn establish_best_time(&mut self) {
         for _ in 0..Steadiness::AT_START {
             let Some(reading) = self.yardstick() else { return };
@@ -385,9 +387,9 @@ impl Conductor<'_> {
         }
     }
 
-    /// Times the fixed workload until the machine is fast, or until the limit for this block or for
-    /// the whole campaign is reached. Returns how much slower than its best time the workload was
-    /// in the last reading, as a share, or `None` if the machine is not observed.
+    /// Times the fixed workload until it runs as fast as in its best runs, or until the limit for
+    /// this block or for the whole campaign is reached. Returns how much slower than its best time
+    /// the workload was in the last reading, as a share, or `None` if the machine is not observed.
     fn await_fast_machine(&mut self) -> Option<f64> {
         let first = self.yardstick()?;
         self.steadiness.keep(first);
@@ -482,7 +484,7 @@ impl Conductor<'_> {
 /// The largest number of times that a run of packets is repeated because no packet arrived.
 const TRIES: u32 = 3;
 
-/// The reason why a run of packets is not accepted.
+/// The reason why the result of a run of packets is not accepted.
 enum Fault {
     /// No packet came out of the device.
     Silent(String),
@@ -490,8 +492,8 @@ enum Fault {
     Altered(String),
 }
 
-/// Returns an error if no packet of a run arrived or if packets had unexpected content: the device
-/// did not do what it was configured to do.
+/// Returns an error if no packet of a run arrived, or if packets had unexpected content. In both
+/// cases, the device did not do what it was configured to do.
 fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {
@@ -527,7 +529,7 @@ fn irregularities(outcome: &Outcome) -> Option<String> {
 
 /// Returns remarks on how steady the machine was during a campaign: the drift of the baseline's
 /// median delay, the blocks that the machine disturbed, and the variation of median delays between
-/// repetitions. Differences smaller than this variation are meaningless.
+/// repetitions. Differences between cells that are smaller than this variation are meaningless.
 #[must_use]
 pub fn stability(campaign: &Campaign) -> Vec<String> {
     let mut remarks = Vec::new();
@@ -572,7 +574,7 @@ pub fn stability(campaign: &Campaign) -> Vec<String> {
     remarks
 }
 
-/// The significance level of the test for a drift: the probability of a false alarm.
+/// The significance level of the test for a drift, which is the probability of a false alarm.
 const DRIFT: f64 = 0.01;
 
 use crate::campaign::Setting;

@@ -3,11 +3,11 @@
 /// A trend of a figure over the repetitions of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// The probability of so strong a trend if the figure does not drift: two-sided Mann-Kendall
-    /// test, normal approximation with continuity correction.
+    /// The probability of a trend of at least this strength if the figure does not drift (two-sided
+    /// Mann-Kendall test, normal approximation with continuity correction).
     pub p_value: f64,
-    /// The change of the figure from the first repetition to the last, as a share of its median. It
-    /// comes from the Theil-Sen slope.
+    /// The change of the figure from the first repetition to the last, as a share of its median,
+    /// computed from the Theil-Sen slope.
     pub change: f64,
 }
 
@@ -69,8 +69,8 @@ pub fn variation(figures: &[f64]) -> Option<f64> {
     (middle != 0.0).then(|| half / middle)
 }
 
-/// Sorts the figures and returns their median. For an even number of figures, it is the mean of the
-/// middle two.
+/// Sorts the figures and returns their median. For an even number of figures, the median is the
+/// mean of the middle two.
 pub(super) fn median(figures: &mut [f64]) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let upper = *figures.get(figures.len() / 2)?;

@@ -117,8 +117,8 @@ pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured
     })
 }
 
-/// Measures a campaign on the calling thread, which is pinned to a core and may be left in another
-/// network namespace.
+/// Measures a campaign on the calling thread. Afterwards, the thread is pinned to a core and may be
+/// in another network namespace.
 fn on_thread(job: &Job<'_>, watch: &mut dyn Watch) -> Result<Measured, MeasureError> {
     let Job { plan, directory, .. } = *job;
     let mut host = machine::facts();
@@ -224,8 +224,8 @@ struct Ready {
     _namespace: Option<packetio::namespace::Namespace>,
 }
 
-/// Sets up the bench for a campaign. The order of the steps matters: what the calling thread starts
-/// or opens belongs to the core that the thread is pinned to, and the error of the clock is
+/// Sets up the bench for a campaign. The order of the steps matters. Processes that the calling
+/// thread starts run on the core to which the thread is pinned, and the error of the clock must be
 /// measured before a local switch is started.
 fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let plan = job.plan;
@@ -251,8 +251,8 @@ fn prepare(job: &Job<'_>) -> Result<Ready, BenchError> {
     let open = |send: &str, receive: &str| {
         WirePath::open(send, receive, plan.wire.timestamps, plan.wait, secret)
     };
-    // A process inherits the core of the thread that starts it, so this thread moves to the core
-    // that is reserved for the device before it starts the device.
+    // A process inherits the core of the thread that starts it. This thread therefore moves to the
+    // core that is reserved for the device before it starts the device.
     machine::stay_on(device)?;
     if namespace.is_some() {
         host.insert("core of the device".to_owned(), device.to_string());
@@ -332,7 +332,8 @@ fn prepare_in_memory(
     Ok(Ready { bench, clock, line_rate: None, details, host, _namespace: None })
 }
 
-/// A device that runs, or that the campaign starts after the clock has been measured over its wire.
+/// A device of a campaign: it runs already, or the campaign starts it after the error of the clock
+/// has been measured on its virtual wire.
 enum Started {
     Device(Box<dyn wire::Device>),
     SoftwareSwitchLater(ProgramPath),
@@ -360,8 +361,8 @@ fn connect(plan: &Plan) -> Result<Started, BenchError> {
 }
 
 /// Returns the line rate R_max in bit/s for a plan that does not state it. For a virtual wire, it
-/// is the highest rate at which the generator can send (`fastest`, in packets per second); for a
-/// network card, the speed that its driver reports.
+/// is the highest rate at which the generator can send (`fastest`, in packets per second). For a
+/// network card, it is the speed that its driver reports.
 fn line_rate(
     fastest: Option<f64>,
     plan: &Plan,

@@ -13,7 +13,7 @@ pub struct PacketTracker {
     /// The number of warm-up packets, which come first and are not counted.
     warm_up: u32,
     packets: BTreeMap<u32, Packet>,
-    /// The number of packets that have been sent and lack a timestamp.
+    /// The number of packets that have been sent and lack one of their two timestamps.
     outstanding: usize,
     /// The largest packet number that has arrived, or `None` before the first arrival.
     latest: Option<u32>,
@@ -27,7 +27,7 @@ pub struct PacketTracker {
 /// The times, in picoseconds, at which a packet was sent and arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Packet {
-    /// Whether the packet was passed to the interface, or seen when it was sent.
+    /// Whether the packet was passed to the interface, or a timestamper has seen it leave.
     is_known: bool,
     sent: Option<i64>,
     arrived: Option<i64>,
@@ -72,8 +72,8 @@ impl PacketTracker {
         }
     }
 
-    /// Records that a packet is passed to the interface. Its timestamps may follow much later: a
-    /// tap in hardware reports a packet when the packet has long left.
+    /// Records that a packet is passed to the interface. Its timestamps may follow much later,
+    /// because a hardware tap reports a packet long after it left.
     pub fn transmitted(&mut self, id: PacketId) {
         self.change(id, |packet| packet.is_known = true);
     }
@@ -141,7 +141,8 @@ impl PacketTracker {
                 (Some(_), Some(_)) => counts.received += 1,
                 (Some(_), None) => counts.lost += 1,
                 (None, Some(_)) => counts.unmatched += 1,
-                // The tap before the device missed the packet, so it may never have been sent.
+                // The tap before the device missed the packet, which may therefore never have been
+                // sent.
                 (None, None) => {}
             }
         }
@@ -186,7 +187,7 @@ mod tests {
         for number in 0..8 {
             tracker.sent(id(number), Picoseconds(i64::from(number) * 1000));
         }
-        // Warm-up packet 0 is lost and warm-up packet 1 duplicated; neither counts.
+        // Warm-up packet 0 is lost and warm-up packet 1 duplicated. Neither counts.
         tracker.arrived(id(1), Picoseconds(1_500));
         tracker.arrived(id(1), Picoseconds(1_600));
         for (number, delay) in [(2, 10), (4, 30), (3, 2_000), (4, 99), (6, 50)] {

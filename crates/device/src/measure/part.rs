@@ -1,12 +1,12 @@
 //! The functions of a P4 device, each of which adds one piece of a program, called a part, to the
 //! baseline program.
 //!
-//! To predict a program, it is split into [parts](crate::program). Each part that a generated
-//! program can contain is measured as a function of its own. The baseline parses Ethernet, sends
-//! the packet out of a port, and emits the header. A function adds one part, or the smallest group
-//! of parts in which that part is useful, and lists all parts of the group. Every computed value
-//! ends up in the packet, so that no device can optimise the computation away. The expected output
-//! is that of the reference interpreter.
+//! To predict the delay of a program, the program is divided into [parts](crate::program). Each
+//! part that a generated program can contain is measured as a function of its own. The baseline
+//! parses Ethernet, sends the packet out of a port, and emits the header. A function adds one part,
+//! or the smallest group of parts in which that part is useful, and lists all parts of the group.
+//! Every computed value ends up in the packet, so that no device can optimise the computation away.
+//! The expected output is that of the reference interpreter.
 
 mod source;
 
@@ -27,7 +27,7 @@ const WRITABLE: u32 = 48;
 pub enum Part {
     /// A header of this many bits, which is extracted and emitted.
     Header(u32),
-    /// A parser transition that selects on this many bits.
+    /// A parser transition that selects on a key of this many bits.
     Select(u32),
     /// A parser transition that selects on this many bits of a lookahead, which are not extracted.
     Lookahead(u32),

@@ -14,7 +14,7 @@ use super::task::Task;
 use super::traffic::Subject;
 use crate::campaign::{Cell, Function, Setting};
 
-/// A plan as it is spelt in its TOML file; `docs/device-measure.md` documents each setting.
+/// The content of a plan's TOML file. `docs/device-measure.md` documents each setting.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct PlanFile {
@@ -298,7 +298,7 @@ pub struct Plan {
     pub warm_up: u32,
     /// Whether a run of packets is repeated if the measuring machine was slow during it.
     pub steady_machine: bool,
-    /// The seed of the random order of measurements; `None` to draw one.
+    /// The seed of the random order of measurements, or `None` if a seed is drawn.
     pub seed: Option<u64>,
     /// The time after which a packet that has not returned counts as lost.
     pub wait: Duration,
@@ -419,8 +419,8 @@ impl Plan {
         }
     }
 
-    /// Returns the functions that the plan adds to the baseline, each once: matches and actions in
-    /// the order of Table I of Helm et al., or the program parts that are measured alone.
+    /// Returns each function that the plan adds to the baseline once: matches and actions in the
+    /// order of Table I of Helm et al., or the program parts that are measured alone.
     #[must_use]
     pub fn functions(&self) -> Vec<Function> {
         let rules = || self.cells.iter().filter_map(|cell| cell.task.rule());
@@ -473,7 +473,8 @@ impl Plan {
 }
 
 impl ProgramPath {
-    /// Returns the name of this way of execution in plans. It is also the value of `--path` of
+    /// Returns the name of this way of executing programs, which is its spelling in plans and the
+    /// value of `--path` of
     /// `planimeter switch`.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -1,10 +1,10 @@
-//! Generates a v1model program with one table, which treats packets as the rules of a cell demand:
-//! like an OpenFlow switch with one match and one action.
+//! Generates a v1model program with one table, which processes packets as the rules of a cell
+//! require, like an OpenFlow switch with one match and one action.
 //!
 //! All programs parse and emit the same headers: Ethernet, a VLAN tag if there is one, the
-//! additional headers between Ethernet and IPv4, IPv4 and UDP. A match therefore adds only its
-//! keys, and an action only its statements, and these are the functions that are measured. If an
-//! action changes bytes that the IPv4 checksum covers, the update of the checksum is part of the
+//! additional headers between Ethernet and IPv4, IPv4 and UDP. Adding a match therefore adds only
+//! keys, and adding an action adds only statements. These are the functions that are measured. If
+//! an action changes bytes that the IPv4 checksum covers, the update of the checksum is part of the
 //! action.
 
 use std::fmt::Write;

@@ -24,7 +24,8 @@ pub enum SearchEnd {
     },
     /// Even the lowest rate lost frames.
     AlwaysLoses,
-    /// The generator reached its limit before the device did, so that R_min is at least this rate.
+    /// The generator reached its own limit before the device lost packets, so that R_min is at
+    /// least this rate.
     GeneratorLimit {
         /// The highest rate that was offered without loss.
         rate: f64,
@@ -71,7 +72,7 @@ impl RateSearch {
         self.end = match (self.good, self.bad) {
             (None, Some(_)) => Some(SearchEnd::AlwaysLoses),
             (Some(good), Some(bad)) if self.fine || bad <= good * (1.0 + self.precision) => {
-                // The first loss ends the fine series.
+                // The first loss ends the series of fine steps.
                 (offered.lost || bad <= good * (1.0 + self.precision))
                     .then_some(SearchEnd::Found { rate: good })
             }

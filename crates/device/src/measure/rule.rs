@@ -15,7 +15,7 @@ pub(super) struct Rule {
 }
 
 /// Returns the rules of a cell's table. The first rule matches the cell's packets, which enter by
-/// `port`.
+/// port `port`.
 pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     (0..subject.rules).map(move |other| {
         let own = Rule {
@@ -25,10 +25,10 @@ pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
             nw_dst: u32::from_be_bytes(value::NW_DST),
             tp_dst: value::TP_DST,
         };
-        // One value differs, so that no two rules match the same packets.
+        // One field differs in every rule, so that no two rules match the same packets.
         match subject.matched {
             MatchKind::Port => {
-                // Other rules have ports above `LAST_PORT`, without that of the packets.
+                // The other rules use ports above `LAST_PORT`, except the port of the packets.
                 let above = LAST_PORT + other;
                 let above = above + u32::from((LAST_PORT + 1..=above).contains(&port));
                 Rule { in_port: if other == 0 { port } else { above }, ..own }
@@ -59,7 +59,7 @@ pub(super) fn most_rules(matched: MatchKind, port: u32, greatest: u32) -> u32 {
     }
 }
 
-/// The greatest port number of a device under test, unless the plan names other ports.
+/// The greatest port number of a device under test, if the plan does not name ports.
 pub(super) const LAST_PORT: u32 = 2;
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ pub struct Visit {
     pub cell: CellId,
 }
 
-/// Returns all visits of a campaign: one repetition after the other, each in a new random order.
-/// Equal seeds yield equal orders.
+/// Returns all visits of a campaign, each of which measures one cell once. In each repetition, all
+/// cells are visited in a new random order. Equal seeds yield equal orders.
 #[must_use]
 pub fn schedule(cells: u32, repetitions: u32, seed: u64) -> Vec<Visit> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);

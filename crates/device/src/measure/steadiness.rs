@@ -1,17 +1,17 @@
 //! Detects whether the machine was disturbed while a block was measured.
 //!
 //! A shared processor slows down by half or more for tenths of a second, when a neighbour uses the
-//! other hardware thread of its core or the host lowers its clock. Delays measured in such a period
-//! describe the neighbour. A fixed workload, timed right before and right after the block, reveals
-//! the slowdown independently of the block's delays, so that repeating such blocks does not bias
-//! the result.
+//! other hardware thread of its core or the host lowers its clock frequency. Delays measured in
+//! such a period describe the neighbour and not the device. A fixed workload, which is timed right
+//! before and right after the block, reveals the slowdown independently of the block's delays, so
+//! that repeating such blocks does not bias the result.
 //!
-//! The workload misses a program that competes for a core only while the block is measured: the
-//! shortest of several runs is not interrupted by it. Two observations reveal such a program. The
-//! kernel records how long threads wait for a processor, and how long cores are busy. In addition,
-//! the median of the block is several times that of the cell's other blocks. Repetitions of a
-//! steady device differ by far less, so repeating such blocks removes no variation of the device
-//! itself.
+//! The workload does not reveal a program that competes for a core only while the block is
+//! measured, because the shortest of several runs of the workload is not interrupted. Two
+//! observations reveal such a program. The kernel records how long threads wait for a processor,
+//! and how long cores are busy. In addition, the median of the block is several times that of the
+//! cell's other blocks. Repetitions of a steady device differ by far less, so that repeating such
+//! blocks removes no variation of the device itself.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,19 +40,20 @@ impl Steadiness {
     /// The largest number of times that the workload is run while waiting before one block.
     pub(super) const WAITS: u32 = 300;
 
-    /// The largest number of repetitions of one block. A machine that stays disturbed must not use
-    /// up for the first blocks the repetitions that later ones need, nor keep the device waiting.
+    /// The largest number of repetitions of one block. If the machine stays disturbed, the first
+    /// blocks must not use up the repetitions that later blocks need, or keep the device waiting.
     pub(super) const REPEATS: u32 = 4;
 
-    /// Creates the state for a campaign in which `blocks` blocks are still to be measured.
-    /// Repetitions and waits can at most double the duration of the campaign, approximately.
+    /// Creates the state for a campaign in which `blocks` blocks are still to be measured. The
+    /// allowed repetitions and waits at most about double the duration of the campaign.
     pub(super) fn new(blocks: u32) -> Self {
         let waits = blocks.saturating_mul(60);
         Self { readings: Vec::new(), repeats: blocks, waits, medians: BTreeMap::new() }
     }
 
-    /// Records a time of the workload, from which the best time follows. Times taken while waiting
-    /// for a fast machine must not be recorded: a slow machine would become the reference.
+    /// Records a time of the workload, from which the best time follows. Times that were taken
+    /// while waiting for a fast machine must not be recorded, because the slow machine would become
+    /// the reference.
     pub(super) fn keep(&mut self, reading: Duration) {
         let place = self.readings.partition_point(|kept| *kept < reading);
         self.readings.insert(place, reading);
@@ -61,8 +62,8 @@ impl Steadiness {
     /// Returns how much longer than its best time the workload took, as a share, or zero if no time
     /// has been recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
-        // The best time is the first decile, not the least reading: a processor may be
-        // exceptionally fast for a moment.
+        // The best time is the first decile and not the shortest reading, because a processor may
+        // be exceptionally fast for a moment.
         let best = self.readings.get(self.readings.len() / 10);
         let best = best.map_or(0.0, Duration::as_secs_f64);
         if best > 0.0 { (reading.as_secs_f64() / best - 1.0).max(0.0) } else { 0.0 }

@@ -9,7 +9,7 @@ use super::traffic::Subject;
 /// The task of a device in one cell, independent of the protocol that configures the device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Task {
-    /// A table of rules, of which one matches the packets; any switch can hold such a table.
+    /// A table of rules, of which one matches the packets. Any switch can hold such a table.
     Rule(Subject),
     /// A P4 program that contains given parts and also forwards packets.
     Program(PartsSubject),

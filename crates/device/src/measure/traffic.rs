@@ -1,8 +1,8 @@
-//! The packets of a cell: how they are sent, and how they must come out of the device.
+//! The packets of a cell, as they are sent and as they must come out of the device.
 //!
 //! All packets of a cell with a table of rules belong to one flow of UDP over IPv4 over Ethernet,
 //! which the first rule matches. The UDP checksum is absent (zero, RFC 768), so that no device has
-//! to update it; the IPv4 header checksum is present and checked. Packets for a program of parts
+//! to update it. The IPv4 header checksum is present and checked. Packets for a program of parts
 //! have only an Ethernet header and the headers that the program parses.
 //!
 //! After its headers, each packet carries the number of its run, its own number within that run,
@@ -49,8 +49,8 @@ pub(super) mod value {
     pub(crate) const SET_VLAN: u16 = 7;
 }
 
-/// A table of rules with one match and one action, which a device is to apply, and the packets for
-/// it.
+/// A table of rules with one match and one action that a device applies, and the packets for this
+/// table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Subject {
     /// The packet fields that the rules of the table compare.
@@ -134,7 +134,7 @@ pub enum Arrival {
     /// The frame is a packet of this campaign with unexpected content; for example, the action was
     /// not applied.
     Altered(PacketId),
-    /// The frame belongs to other traffic.
+    /// The frame does not belong to the campaign.
     Foreign,
 }
 
@@ -158,8 +158,8 @@ impl Traffic {
         }
     }
 
-    /// Creates packets that are sent like `sent` and must come out like `expected`. The identifier
-    /// follows after `headers` bytes.
+    /// Creates packets whose content is that of `sent` when they are sent, and must be that of
+    /// `expected` when they come out. The identifier follows after `headers` bytes.
     pub(super) fn of_frames(sent: Vec<u8>, expected: Vec<u8>, headers: usize, secret: u64) -> Self {
         Self { secret, sent, sent_id: headers, expected, expected_id: headers }
     }
@@ -191,7 +191,7 @@ impl Traffic {
     #[must_use]
     pub fn read(&self, frame: &[u8]) -> Arrival {
         let Some(id) = self.id_at(frame, self.expected_id) else {
-            // If the action was not applied, the id is at its original offset.
+            // If the action was not applied, the identifier is still at its original offset.
             return match self.id_at(frame, self.sent_id) {
                 Some(id) => Arrival::Altered(id),
                 None => Arrival::Foreign,

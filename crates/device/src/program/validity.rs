@@ -1,8 +1,8 @@
-//! The headers that are certainly valid, or certainly invalid, at some point of a path.
+//! The headers that are certainly valid or certainly invalid at some point of a path.
 //!
-//! Validity is recorded for each header of each variable. Whatever is not recorded is unknown, and
-//! then both sides of a condition on it are followed and the header is emitted: a path may come out
-//! too expensive, never too cheap.
+//! Validity is recorded for each header of each variable, and is unknown if it is not recorded. If
+//! the validity of a header is unknown, both sides of a condition on it are followed, and the
+//! header is emitted. The predicted cost of a path may therefore be too high, but never too low.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,7 +12,7 @@ use ir::{
     Projection, Type, TypeId, Value, VariableId,
 };
 
-/// The storage that a value lies in.
+/// The storage that contains a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Root {
     Variable(VariableId),
@@ -37,7 +37,8 @@ impl Slot {
         Self { root: self.root, steps: [&self.steps, steps].concat() }
     }
 
-    /// Returns the steps that lead from `outer` to this slot; `None` if it does not lie within.
+    /// Returns the steps that lead from `outer` to this slot, or `None` if the slot is not within
+    /// `outer`.
     fn within(&self, outer: &Self) -> Option<&[u32]> {
         (self.root == outer.root).then(|| self.steps.strip_prefix(outer.steps.as_slice())).flatten()
     }
@@ -90,7 +91,8 @@ impl<'p> Slots<'p> {
         number
     }
 
-    /// Returns the steps that lead from `outer` to a slot; `None` if it does not lie within.
+    /// Returns the steps that lead from `outer` to a slot, or `None` if the slot is not within
+    /// `outer`.
     fn steps(&self, slot: SlotId, outer: &Slot) -> Option<Vec<u32>> {
         self.all.borrow().get(slot.0)?.within(outer).map(<[u32]>::to_vec)
     }
@@ -118,7 +120,7 @@ impl Known {
         Self { headers: BTreeMap::from([(Vec::new(), valid)]), stacks: BTreeMap::new() }
     }
 
-    /// Adds what is known of the field or element with this number.
+    /// Adds the facts about the field or element with this number.
     fn add(&mut self, number: u32, inner: Self) {
         let under = |steps: Vec<u32>| [&[number], steps.as_slice()].concat();
         self.headers.extend(inner.headers.into_iter().map(|(steps, valid)| (under(steps), valid)));
@@ -136,14 +138,14 @@ impl Known {
 enum Location {
     /// The place is this slot. If the slot is a member of a header union, `union` is the union.
     At { slot: Slot, type_id: TypeId, union: Option<Slot> },
-    /// The place is an element of this stack with an unknown index, or lies within such an element.
+    /// The place is an element of this stack with an unknown index, or a part of such an element.
     Somewhere(Slot),
     /// The place lies beyond the end of its stack.
     Nowhere,
 }
 
-/// The headers whose validity is known, as bits with the numbers of their slots. Paths are copied
-/// and compared often, and these are few words.
+/// The headers whose validity is known, as bits at the numbers of their slots. This form takes few
+/// words, because paths are copied and compared often.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct HeaderBits {
     /// The bits of the headers that are known to be valid, and of those known to be invalid. The
@@ -187,7 +189,7 @@ impl HeaderBits {
         })
     }
 
-    /// Forgets the slots for which `keeps` returns false.
+    /// Removes the slots for which `keeps` returns false.
     fn retain(&mut self, keeps: impl Fn(SlotId) -> bool) {
         let gone: Vec<SlotId> =
             self.iter().map(|(slot, _)| slot).filter(|slot| !keeps(*slot)).collect();
@@ -245,7 +247,8 @@ pub(super) struct Passed<'p> {
 }
 
 impl Validity {
-    /// Returns whether the header or header union at a place is valid; `None` if that is unknown.
+    /// Returns whether the header or header union at a place is valid, or `None` if that is
+    /// unknown.
     pub(super) fn is_valid(&self, slots: &Slots<'_>, place: &Place) -> Option<bool> {
         match self.locate(slots, place) {
             Location::At { slot, type_id, .. } => self.is_slot_valid(slots, &slot, type_id),
@@ -265,8 +268,8 @@ impl Validity {
         (is_any_valid || members.all(|valid| valid.is_some())).then_some(is_any_valid)
     }
 
-    /// Returns the headers that a deparser may emit for a value, by their types: all that are not
-    /// certainly invalid.
+    /// Returns the types of the headers that a deparser may emit for a value: all headers that are
+    /// not certainly invalid.
     pub(super) fn emitted(&self, slots: &Slots<'_>, value: &Expression) -> Vec<TypeId> {
         let known = self.value(slots, value);
         let mut headers = Vec::new();
@@ -315,7 +318,7 @@ impl Validity {
         self.set(slots, place, Some(false));
     }
 
-    /// Records an assignment.
+    /// Records an assignment of a value to a place, which copies the validity of headers.
     pub(super) fn assign(&mut self, slots: &Slots<'_>, place: &Place, value: &Expression) {
         if has_headers(slots.program, value.type_id) {
             let known = self.value(slots, value);
@@ -323,7 +326,7 @@ impl Validity {
         }
     }
 
-    /// Records that the elements of a stack moved up by `count` if that is positive, or down.
+    /// Records that the elements of a stack moved up by `count`, or down if `count` is negative.
     pub(super) fn shift(&mut self, slots: &Slots<'_>, stack: &Place, count: i64) {
         let Location::At { slot, type_id, .. } = self.locate(slots, stack) else {
             return self.write(slots, stack, Known::default());
@@ -356,7 +359,8 @@ impl Validity {
         self.write(slots, stack, after);
     }
 
-    /// Forgets the validity of all headers that a call may write, because the call is not followed.
+    /// Marks the validity of all headers that a call may write as unknown, because the call itself
+    /// is not followed.
     pub(super) fn forget_arguments(&mut self, slots: &Slots<'_>, arguments: &[Argument]) {
         for argument in arguments {
             if let Some(place) = written(argument) {
@@ -439,7 +443,7 @@ impl Validity {
             if parameter.direction == Direction::In {
                 continue;
             }
-            // The type does not identify one of two values.
+            // If two parameters have the same type, the type does not identify the value.
             let is_only_one =
                 parameters.iter().filter(|other| other.type_id == parameter.type_id).count() == 1;
             let known = if is_only_one {
@@ -541,7 +545,7 @@ impl Validity {
                 let own = slots.number(&slot);
                 let composite = slots.program.types.composite(type_id);
                 match composite.is_some_and(|one| one.kind == CompositeKind::Header) {
-                    // A header contains no other one.
+                    // A header contains no other header.
                     true => self.headers.set(own, valid),
                     false => self.replace(slots, &slot, known),
                 }
@@ -568,7 +572,7 @@ impl Validity {
         }
     }
 
-    /// Returns what is known of the headers of a value.
+    /// Returns the known facts about the headers in a value.
     fn value(&self, slots: &Slots<'_>, value: &Expression) -> Known {
         let is_header = || {
             let composite = slots.program.types.composite(value.type_id);
@@ -602,7 +606,8 @@ impl Validity {
     }
 }
 
-/// Returns the place that an argument of a call is copied out to; `None` if it has no such place.
+/// Returns the place to which an argument of a call is copied after the call, or `None` if there is
+/// none.
 fn written(argument: &Argument) -> Option<&Place> {
     match argument.unordered() {
         Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {
@@ -616,7 +621,7 @@ fn written(argument: &Argument) -> Option<&Place> {
     }
 }
 
-/// A part of a value that has a state of its own beside its bits.
+/// A component of a value that has a state besides its bits: a header or a header stack.
 enum Leaf {
     Header(TypeId),
     Stack,
@@ -666,7 +671,7 @@ fn has_headers(program: &Program, type_id: TypeId) -> bool {
     }
 }
 
-/// Returns what is known of a value whose headers are all invalid.
+/// Returns the facts about a value whose headers are all invalid.
 fn invalid(program: &Program, type_id: TypeId) -> Known {
     let mut known = Known::default();
     leaves(program, type_id, &mut Vec::new(), &mut |steps, leaf| match leaf {

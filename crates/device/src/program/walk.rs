@@ -24,7 +24,7 @@ const VISITS: u32 = 8;
 pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
     let walker = Walker::new(program, Record::new(true));
     let ways = walker.package(&program.main, walker.record.start(true))?;
-    // The state of a finished path no longer matters, so clearing it lets more paths merge.
+    // The state of a finished path has no further effect. Clearing it lets more paths merge.
     let ways = walker.record.map(ways, |way| {
         way.state.ended = Ended::No;
         way.state.valid = None;
@@ -86,8 +86,8 @@ impl Walker<'_> {
     }
 
     /// Extends all partial paths by a parser or control of the architecture, which `run` follows.
-    /// An `exit` or a parser error has no effect beyond it: in v1model and PSA, a packet that a
-    /// parser rejects continues, with the error in its metadata.
+    /// An `exit` or a parser error has no effect on later blocks: in v1model and PSA, a packet that
+    /// a parser rejects continues, with the error in its metadata.
     fn top(
         &self,
         parameters: &[Parameter],
@@ -119,7 +119,7 @@ impl Walker<'_> {
     }
 
     /// Extends partial paths by a call of an action, function, control or parser that `run`
-    /// follows. Arguments are copied in and out with the validity of their headers.
+    /// follows. The validity of headers in arguments is copied in before the call and out after it.
     fn call(
         &self,
         variables: impl Iterator<Item = VariableId>,
@@ -146,7 +146,7 @@ impl Walker<'_> {
         Ok(self.validity(ways, |valid| valid.leave(&self.slots, &passed, &kept)))
     }
 
-    /// Returns the variables of whose headers something is known on some path.
+    /// Returns the variables that contain headers of known validity on some path.
     fn variables(&self, ways: &Ways) -> BTreeSet<VariableId> {
         let mut known = KnownSlots::default();
         ways.iter().filter_map(|way| way.state.valid.as_ref()).for_each(|valid| known.add(valid));
@@ -195,7 +195,7 @@ impl Walker<'_> {
         ways
     }
 
-    /// Whether a parser state can be reached from itself.
+    /// Returns whether a parser state can be reached from itself.
     fn is_on_a_loop(&self, parser: ParserId, state: StateId) -> bool {
         let states = &self.program.parsers[parser.index()].states;
         let mut seen = BTreeSet::new();
@@ -295,7 +295,7 @@ impl Walker<'_> {
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
                 let of = |labels: &str| {
-                    // Each label names the action that ran.
+                    // Each label of a switch on `action_run` names the action that ran.
                     let decision = match self.program.types.get(subject.type_id) {
                         Type::ActionRun(_) => format!("switch: {labels}"),
                         _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
@@ -383,7 +383,8 @@ impl Walker<'_> {
             }
             StatementKind::Advance(_) => one(ways, "advance".to_owned()),
             StatementKind::Emit(value) => self.record.map(ways, |way| {
-                // If it is not known which headers are valid, all are emitted: an upper limit.
+                // If the validity of headers is not recorded, all headers are emitted, which is an
+                // upper limit.
                 let headers = match &way.state.valid {
                     Some(valid) => valid.emitted(&self.slots, value),
                     None => Validity::default().emitted(&self.slots, value),
@@ -442,7 +443,7 @@ impl Walker<'_> {
             match self.decided(condition, &way) {
                 Some(true) => yes.push(way),
                 Some(false) => no.push(way),
-                // The packet decides the condition, so both sides are followed.
+                // The packet determines the condition, so both sides are followed.
                 None => {
                     let text = self.excerpts.expression(condition);
                     let bare = match &condition.kind {
@@ -465,8 +466,8 @@ impl Walker<'_> {
         Ok(all)
     }
 
-    /// Returns the value of a condition for packets on this path if the valid headers determine it,
-    /// otherwise `None`.
+    /// Returns the value of a condition for packets on this path, or `None` if the valid headers do
+    /// not determine it.
     fn decided(&self, condition: &Expression, way: &Way) -> Option<bool> {
         match &condition.kind {
             ExpressionKind::IsValid(place) => {
@@ -494,7 +495,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Forgets the validity of headers in a value that a statement wrote.
+    /// Marks the validity of headers in a value that a statement wrote as unknown.
     fn unknown(&self, place: Option<&Place>, ways: Ways) -> Ways {
         match place {
             Some(place) if self.slots.holds_headers(place) => {
@@ -605,7 +606,7 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MAX { Err(PathError::TooMany { most: MAX, place: place() }) } else { Ok(()) }
 }
 
-/// Returns the different targets of a parser transition.
+/// Returns the distinct targets of a parser transition.
 fn targets(transition: &Transition) -> Vec<Target> {
     let mut targets: Vec<Target> = transition.targets().collect();
     targets.sort_by_key(|target| format!("{target:?}"));

@@ -3,8 +3,8 @@
 //!
 //! Ways in the same state have the same continuations, so equal ways are merged. To list all paths,
 //! two ways are equal only if their parts are equal too. For statistics of all paths, equal states
-//! are enough: the way with the most parts represents the merged ways, and a graph of their
-//! decisions counts them.
+//! suffice. The way with the most parts represents the merged ways, and a graph of their decisions
+//! counts the paths.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -33,7 +33,7 @@ pub(super) enum Ended {
 /// The state of a partial path. It determines how the path can continue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
-    /// The headers that are known to be valid or invalid; `None` if the walk does not record
+    /// The headers that are known to be valid or invalid, or `None` if the walk does not record
     /// validity.
     pub(super) valid: Option<Validity>,
     pub(super) ended: Ended,
@@ -67,7 +67,7 @@ struct Node {
     ways: BigUint,
 }
 
-/// Numbers for texts, in the order in which the texts were first used.
+/// A numbering of texts, in the order in which the texts were first used.
 #[derive(Debug, Default)]
 struct Names {
     numbers: HashMap<String, usize>,
@@ -90,8 +90,8 @@ impl Names {
 #[derive(Debug)]
 pub(super) struct Record {
     /// Whether partial paths in the same state are merged only if each part (see [`Parts`]) occurs
-    /// equally often on them. This keeps every combination of parts as a path of its own, so that
-    /// the walk can list them. If false, partial paths in the same state are always merged.
+    /// equally often on them. Every combination of parts then remains a path of its own, so that
+    /// the walk can list them. If this is false, partial paths in the same state are always merged.
     lists: bool,
     parts: RefCell<Names>,
     decisions: RefCell<Names>,
@@ -112,7 +112,7 @@ impl Record {
         }
     }
 
-    /// Returns the empty path, with which a walk begins. `follows_validity` says whether the walk
+    /// Returns the empty path, with which a walk begins. `follows_validity` is whether the walk
     /// records which headers are valid.
     pub(super) fn start(&self, follows_validity: bool) -> Ways {
         let state = State {
@@ -175,7 +175,8 @@ impl Record {
         united
     }
 
-    /// Merges the partial path `other` into `way`. The result has the parts of whichever is longer.
+    /// Merges the partial path `other` into `way`. The result has the parts of the longer of the
+    /// two.
     fn unite(&self, way: &mut Way, mut other: Way) {
         if other.length() > way.length() {
             std::mem::swap(way, &mut other);
@@ -196,7 +197,7 @@ impl Record {
         paths
     }
 
-    /// Returns the statistics of all finished paths; `None` if there are none.
+    /// Returns the statistics of all finished paths, or `None` if there are no paths.
     pub(super) fn overview(&self, ways: Ways, follows_validity: bool) -> Option<Overview> {
         let longest = ways.iter().max_by_key(|way| way.length())?;
         let longest =

@@ -12,13 +12,14 @@ use crate::level::Level;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Noise {
     /// The uncertainty of the level (such as the median delay) in a cell, as the median over cells.
-    /// It is the standard deviation between the cell's blocks, divided by the square root of their
-    /// number; for a minimum or maximum, the standard deviation itself.
+    /// It is the standard deviation between the cell's blocks, divided by the square root of the
+    /// number of blocks. For a minimum or maximum, it is the standard deviation itself.
     pub between_blocks: Picoseconds,
-    /// The standard deviation of the level between cells with at most one function.
+    /// The standard deviation of the level between the training cells, which have no function or a
+    /// single one.
     pub between_functions: Picoseconds,
-    /// Whether the uncertainty is smaller than the differences between cells. Otherwise the level
-    /// does not distinguish functions.
+    /// Whether the uncertainty is smaller than the differences between cells. If it is not, the
+    /// level does not distinguish functions.
     pub says_something: bool,
 }
 

@@ -19,8 +19,6 @@ pub enum Class {
     Altered,
     /// The probe left by a port of neither state.
     Elsewhere,
-    /// The probe was sent to the controller, as neither state demands.
-    Controller,
 }
 
 impl Class {
@@ -31,7 +29,7 @@ impl Class {
     pub(crate) fn with_copy(self, first: Self, copy: Self) -> Self {
         let is_of_a_state = |class| matches!(class, Self::Old | Self::New);
         match self {
-            Self::Altered | Self::Elsewhere | Self::Controller => self,
+            Self::Altered | Self::Elsewhere => self,
             _ if !is_of_a_state(copy) => copy,
             Self::Both => Self::Both,
             _ if copy == first => Self::Repeated,
@@ -129,8 +127,6 @@ pub struct Classes {
     pub altered: u64,
     /// The number of probes that left by a port of neither state.
     pub elsewhere: u64,
-    /// The number of probes that were sent to the controller.
-    pub controller: u64,
     /// The number of probes that never arrived.
     pub lost: u64,
 }
@@ -154,7 +150,6 @@ impl Classes {
             Some(Class::Repeated) => &mut self.repeated,
             Some(Class::Altered) => &mut self.altered,
             Some(Class::Elsewhere) => &mut self.elsewhere,
-            Some(Class::Controller) => &mut self.controller,
             None => &mut self.lost,
         };
         *count += 1;
@@ -168,7 +163,6 @@ impl Classes {
         self.repeated += other.repeated;
         self.altered += other.altered;
         self.elsewhere += other.elsewhere;
-        self.controller += other.controller;
         self.lost += other.lost;
     }
 
@@ -187,7 +181,7 @@ impl Classes {
     /// Returns the number of probes that arrived, but as neither state demands.
     #[must_use]
     pub fn astray(&self) -> u64 {
-        self.altered + self.elsewhere + self.controller
+        self.altered + self.elsewhere
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use ::openflow::Version;
 use packetio::memory;
 
-use super::{Measured, Offering, Settings, Stream, Wire};
+use super::{Measured, Offering, PacedStream, Settings, Wire};
 use crate::flows::FlowMatch;
 use crate::outlet::Outlet;
 use crate::session::{Listening, OpenFlowChannel};
@@ -24,14 +24,16 @@ fn measured(version: Version, ports: u32) -> Measured {
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching: FlowMatch::Mac };
+    let listening =
+        Listening { address, versions: vec![version], tls: None, matching: FlowMatch::Mac };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let wires: Vec<Wire> =
         (1..=ports).map(|number| Wire(format!("{number}@lo").parse().expect("a port"))).collect();
     let settings = Settings { flows: 1_000, packets_per_second: 20_000.0, seed: 7, traffic: None };
     let offering = Offering { wires: &wires, settings: &settings };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let measuring = super::openflow::through(Stream::new(here), &mut channel, &offering, &stop);
+    let measuring =
+        super::openflow::through(PacedStream::new(here), &mut channel, &offering, &stop);
     let found = runtime.expect("a runtime").block_on(measuring).expect("it can be measured");
     drop(channel);
     assert_eq!(connects.flows_left(), 0);

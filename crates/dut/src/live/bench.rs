@@ -10,7 +10,7 @@ use super::run::Settings;
 use crate::effects::{Classes, Moment, Observation, Silence, Span};
 use crate::error::DutError;
 use crate::outlet::Outlet;
-use crate::window::Operation;
+use crate::window::{BatchAtomicity, Operation};
 
 /// The time in nanoseconds to wait for missing probes after a probe was last sent or arrived.
 /// Probes that are still missing then are lost.
@@ -49,6 +49,10 @@ pub(super) struct Bench {
     next: u64,
     /// The number of probes that could not be sent.
     unsent: u64,
+    /// The number of probes that were sent beside requests.
+    sent: u64,
+    /// The time in nanoseconds for which probes were sent beside requests.
+    sending: u64,
     /// The buffer in which each probe is made.
     frame: Vec<u8>,
 }
@@ -63,13 +67,21 @@ impl Bench {
             key: rand::rng().random(),
             next: 0,
             unsent: 0,
+            sent: 0,
+            sending: 0,
             frame: Vec::new(),
         }
     }
 
-    /// Returns the number of probes per second.
-    pub(super) fn probes_per_second(&self) -> f64 {
+    /// Returns the number of probes per second that are due.
+    pub(super) fn due_per_second(&self) -> f64 {
         1e9 / self.spacing as f64
+    }
+
+    /// Returns the number of probes per second that were sent beside requests. It is smaller than
+    /// that of those that are due if this program, or the interface, takes longer for a probe.
+    pub(super) fn probes_per_second(&self) -> f64 {
+        self.sent as f64 * 1e9 / self.sending.max(1) as f64
     }
 
     /// Returns the number of probes that could not be sent.
@@ -145,6 +157,7 @@ impl Bench {
     pub(super) async fn change<C: Control>(
         &mut self,
         operation: Operation,
+        atomicity: BatchAtomicity,
         flows: &[&Flow<C::Entry>],
         control: &mut C,
     ) -> Result<Option<Observation>, DutError> {
@@ -153,7 +166,7 @@ impl Bench {
         // Some rule cannot be modified so that packets show it.
         let Some(plans) = plans else { return Ok(None) };
         let entries: Vec<&C::Entry> = plans.iter().map(|plan| plan.entry).collect();
-        control.prepare(operation, &entries)?;
+        control.prepare(operation, atomicity, &entries)?;
         let expected: Vec<Expected<'_>> = plans.iter().map(|plan| plan.expected).collect();
         self.observe(control, flows, &expected).await
     }
@@ -169,6 +182,8 @@ impl Bench {
         let begin = self.now();
         let (mut due, mut rule) = (begin, 0);
         let mut is_ending = false;
+        let unsent = self.unsent;
+        let mut tried = 0;
         loop {
             let now = self.now();
             let goes_on = control.moments().answer.is_none_or(|answer| {
@@ -176,9 +191,14 @@ impl Bench {
                     || (now.0 < answer.latest.0 + LONGEST
                         && !record.is_settled(expected, now, self.beside))
             });
-            is_ending |= !goes_on;
+            if !goes_on && !is_ending {
+                is_ending = true;
+                self.sent += tried - (self.unsent - unsent);
+                self.sending += now.0 - begin.0;
+            }
             if !is_ending && now >= due {
                 self.send(flows, rule, &mut record)?;
+                tried += 1;
                 rule = (rule + 1) % flows.len();
                 due = self.next_due(due, now);
             }

@@ -6,7 +6,7 @@ mod p4runtime;
 
 use crate::effects::{Moment, Span};
 use crate::error::DutError;
-use crate::window::Operation;
+use crate::window::{BatchAtomicity, Operation};
 
 pub(crate) use openflow::OpenFlowControl;
 pub(crate) use p4runtime::P4RuntimeControl;
@@ -33,8 +33,13 @@ pub(crate) trait Control {
         entries: &[Self::Entry],
     ) -> Result<(), DutError>;
 
-    /// Prepares a request, which the first turn sends.
-    fn prepare(&mut self, operation: Operation, entries: &[&Self::Entry]) -> Result<(), DutError>;
+    /// Prepares a request, which the first turn sends. OpenFlow has no atomicity of requests.
+    fn prepare(
+        &mut self,
+        operation: Operation,
+        atomicity: BatchAtomicity,
+        entries: &[&Self::Entry],
+    ) -> Result<(), DutError>;
 
     /// Makes one step of the prepared request without waiting: the first call sends it, and each
     /// call checks whether its answer has arrived.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use p4runtime::client::Client;
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, get_forwarding_pipeline_config_request::ResponseType};
 
 use super::bench::Bench;
@@ -14,10 +15,10 @@ use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::outlet::Outlet;
 use crate::session::OpenFlowChannel;
-use crate::window::Operation;
+use crate::window::{BatchAtomicity, Operation, Refusal};
 
 /// The settings of the test.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The number of rounds. In each, one rule and then all rules together are inserted, modified
     /// and deleted.
@@ -28,6 +29,9 @@ pub struct Settings {
     pub probes_per_second: f64,
     /// The time for which probes are sent before each request, and after its answer.
     pub beside: Duration,
+    /// The atomicities beside continue-on-error with which all rules together are changed. They are
+    /// left out for OpenFlow.
+    pub atomicities: Vec<BatchAtomicity>,
 }
 
 /// The figures of one kind of request.
@@ -37,6 +41,8 @@ pub struct Kind {
     pub operation: Operation,
     /// The number of updates in a request.
     pub rules: usize,
+    /// The atomicity of the requests.
+    pub atomicity: BatchAtomicity,
     /// The state in which the switch drops the probes.
     pub silence: Silence,
     /// The figures.
@@ -50,17 +56,23 @@ pub struct Measured {
     pub table: String,
     /// The number of rules that were used.
     pub rules: usize,
-    /// The number of probes per second.
+    /// The number of probes per second that were due.
+    pub due_per_second: f64,
+    /// The number of probes per second that were sent.
     pub probes_per_second: f64,
     /// The figures by kind of request.
     pub kinds: Vec<Kind>,
     /// The number of probes that could not be sent, because the interface's queue was full.
     pub unsent: u64,
+    /// The atomicities that the switch does not implement, with its answers.
+    pub unimplemented: Vec<(BatchAtomicity, Refusal)>,
 }
 
 /// The rounds of a measurement.
 pub(crate) struct Changes<'a> {
     pub(crate) settings: &'a Settings,
+    /// The atomicities of [`Settings::atomicities`] that the switch implements.
+    pub(crate) atomicities: Vec<BatchAtomicity>,
     /// Ends the measurement when it is set.
     pub(crate) stop: &'a AtomicBool,
     /// Called with the number of complete rounds, and that of all rounds.
@@ -136,16 +148,21 @@ async fn restored<C: Control>(
 }
 
 /// Checks that the switch runs the program from which the packets were made.
-pub(crate) async fn check_program(
-    client: &Client,
-    expected: &p4runtime::proto::config::P4Info,
-) -> Result<(), DutError> {
+pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<(), DutError> {
     let mut client = client.clone();
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
         DutError::Request { what: "GetForwardingPipelineConfig", cause: status.message().into() }
     })?;
-    let there = config.p4info.unwrap_or_default();
-    let tables = |p4info: &p4runtime::proto::config::P4Info| {
+    match has_same_tables(&config.p4info.unwrap_or_default(), p4info) {
+        true => Ok(()),
+        false => Err(DutError::OtherProgram),
+    }
+}
+
+/// Returns whether two programs have the same tables with the same keys, as a program has that was
+/// compiled twice.
+pub(crate) fn has_same_tables(one: &P4Info, other: &P4Info) -> bool {
+    let tables = |p4info: &P4Info| {
         let tables = p4info.tables.iter().map(|table| {
             let preamble = table.preamble.clone().unwrap_or_default();
             let fields = table.match_fields.iter().map(|field| (field.id, field.bitwidth));
@@ -153,60 +170,66 @@ pub(crate) async fn check_program(
         });
         tables.collect::<Vec<_>>()
     };
-    match tables(&there) == tables(expected) {
-        true => Ok(()),
-        false => Err(DutError::OtherProgram),
-    }
+    tables(one) == tables(other)
 }
 
 async fn rounds<C: Control>(
     control: &mut C,
     mut bench: Bench,
     Rules { table, flows, beside }: Rules<'_, C::Entry>,
-    Changes { settings, stop, progress }: Changes<'_>,
+    Changes { settings, atomicities, stop, progress }: Changes<'_>,
 ) -> Result<Measured, DutError> {
     control.carry_out(Operation::Insert, beside).await?;
     let mut measured = Measured {
         table: table.to_owned(),
         rules: flows.len(),
+        due_per_second: 0.0,
         probes_per_second: 0.0,
         kinds: Vec::new(),
         unsent: 0,
+        unimplemented: Vec::new(),
     };
     if flows.is_empty() {
         return Err(DutError::NoRules);
     }
     bench.find_rate(&flows, control).await?;
-    measured.probes_per_second = bench.probes_per_second();
+    measured.due_per_second = bench.due_per_second();
     // The first round warms the caches of the switch and is not counted.
     for round in 0..=settings.rounds {
         let single = [flows[round % flows.len()]];
-        let groups = [&single[..], &flows[..]];
-        let different = if flows.len() > 1 { 2 } else { 1 };
-        for group in groups.into_iter().take(different) {
+        let mut groups = vec![(&single[..], BatchAtomicity::ContinueOnError)];
+        if flows.len() > 1 {
+            let others = atomicities.iter().copied();
+            let all = [BatchAtomicity::ContinueOnError].into_iter().chain(others);
+            groups.extend(all.map(|atomicity| (&flows[..], atomicity)));
+        }
+        for (group, atomicity) in groups {
             for operation in Operation::ALL {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(measured);
                 }
-                let observation = bench.change(operation, group, control).await?;
+                let observation = bench.change(operation, atomicity, group, control).await?;
                 if let Some(observation) = observation.filter(|_| round > 0) {
-                    measured.note(operation, observation);
+                    measured.note(operation, atomicity, observation);
                 }
             }
         }
         measured.unsent = bench.unsent();
+        measured.probes_per_second = bench.probes_per_second();
         progress(round as u64, settings.rounds as u64);
     }
     Ok(measured)
 }
 
 impl Measured {
-    fn note(&mut self, operation: Operation, observation: Observation) {
+    fn note(&mut self, operation: Operation, atomicity: BatchAtomicity, observation: Observation) {
         let (rules, silence) = (observation.rules.len(), observation.silence);
-        let known =
-            self.kinds.iter().position(|kind| (kind.operation, kind.rules) == (operation, rules));
+        let known = self.kinds.iter().position(|kind| {
+            (kind.operation, kind.rules, kind.atomicity) == (operation, rules, atomicity)
+        });
         let position = known.unwrap_or_else(|| {
-            self.kinds.push(Kind { operation, rules, silence, summary: Summary::default() });
+            let summary = Summary::default();
+            self.kinds.push(Kind { operation, rules, atomicity, silence, summary });
             self.kinds.len() - 1
         });
         if let Some(kind) = self.kinds.get_mut(position) {

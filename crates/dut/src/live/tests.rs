@@ -15,10 +15,16 @@ use crate::session::{Listening, OpenFlowChannel};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::window::Operation;
 
+mod inline;
+
 const RULES: usize = 4;
 const ROUNDS: usize = 5;
-const SETTINGS: Settings =
-    Settings { rounds: ROUNDS, probes_per_second: 5_000.0, beside: Duration::from_millis(5) };
+const SETTINGS: Settings = Settings {
+    rounds: ROUNDS,
+    probes_per_second: 5_000.0,
+    beside: Duration::from_millis(5),
+    atomicities: Vec::new(),
+};
 
 /// Measures a switch with this number of ports. Returns the figures and the number of flows that
 /// the switch has in the end.
@@ -40,11 +46,16 @@ fn measured(
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let numbers = channel.absent(100);
     let mut progress = |_, _| {};
-    let changes = Changes { settings: &SETTINGS, stop: &stop, progress: &mut progress };
+    let changes = Changes {
+        settings: &SETTINGS,
+        atomicities: Vec::new(),
+        stop: &stop,
+        progress: &mut progress,
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let measuring = through(here, &mut channel, &ports, &numbers, changes);
     let found = runtime.expect("a runtime").block_on(measuring).expect("it can be measured");

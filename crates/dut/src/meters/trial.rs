@@ -7,7 +7,7 @@ use super::{Bucket, ByColour, Colour, Control, Found, MeasuredMeter, Offered, Se
 use super::{TokenUnit, Treatment};
 use crate::error::DutError;
 use crate::live::Outcome;
-use crate::stream::{Paced, Passage, Stream};
+use crate::paced::{Paced, PacedStream, Passage};
 
 /// The rate of packets that is offered, divided by the rate that a bucket lets pass.
 const OVERLOAD: f64 = 4.0;
@@ -237,7 +237,7 @@ pub(super) struct Subject<'a> {
 /// Makes the trials of one meter. Returns `None` if the measurement was stopped before the first
 /// one ended.
 pub(super) async fn measure<M: Metering>(
-    stream: &mut Stream,
+    stream: &mut PacedStream,
     meter: &mut M,
     subject: Subject<'_>,
     settings: &Settings,
@@ -306,7 +306,7 @@ pub(super) async fn measure<M: Metering>(
 
 /// The packets of a meter, which are sent again and again.
 struct Offer<'a> {
-    stream: &'a mut Stream,
+    stream: &'a mut PacedStream,
     class: &'a dyn Fn(usize, u32, &[u8]) -> Option<usize>,
     port: u32,
     packets: &'a [Vec<u8>],

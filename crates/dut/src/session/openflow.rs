@@ -8,7 +8,7 @@ mod objects;
 mod replies;
 mod statistics;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,8 +23,9 @@ use super::Listening;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Lifetime, Output, Selector};
+use crate::sustained::{Request, Step, Trial};
 use crate::watch::Watch;
-use crate::window::{Operation, Phase, Shape, TIMEOUT, Work, processor_time};
+use crate::window::{Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
 
 pub(crate) use self::replies::{Reply, refused};
 
@@ -65,7 +66,9 @@ impl OpenFlowChannel {
         let failed = |cause| DutError::Listen { address, cause };
         let listener = SwitchConnection::listen(address).map_err(failed)?;
         watch.listens(listener.local_addr().map_err(failed)?);
-        let connection = SwitchConnection::accept(&listener, &listening.versions, CONNECTS, stop)?;
+        let Listening { versions, tls, .. } = listening;
+        let connection =
+            SwitchConnection::accept(&listener, versions, tls.as_ref(), CONNECTS, stop)?;
         let mut channel = Self {
             connection,
             maker: FlowMaker::new(listening.matching, rand::rng().random()),
@@ -284,6 +287,104 @@ impl OpenFlowChannel {
             Operation::Delete => self.accepted = self.accepted.saturating_sub(accepted),
         }
         failure.map_or(Ok((phase, sent)), Err)
+    }
+}
+
+impl OpenFlowChannel {
+    /// Makes a trial. Returns it with the share of the schedule's time during which this thread ran.
+    pub(crate) fn run(
+        &mut self,
+        mut trial: Trial,
+        stop: &AtomicBool,
+    ) -> Result<(Trial, f64), DutError> {
+        let [output, _] = self.outputs;
+        let before = trial.pool().present();
+        let mut flying: VecDeque<Waiting> = VecDeque::new();
+        let (start, processor) = (Instant::now(), processor_time());
+        let (mut heard, mut busy, mut failure) = (start, None, None);
+        loop {
+            let now = start.elapsed();
+            if now >= trial.end() {
+                busy.get_or_insert_with(|| (processor_time() - processor).div_duration_f64(now));
+            }
+            if stop.load(Ordering::Relaxed) {
+                trial.stop();
+            }
+            let due = match trial.step(now) {
+                Step::Send(Request { position, operation, numbers }) => {
+                    let entries = numbers
+                        .iter()
+                        .map(|number| FlowEntry { selects: Selector::One(*number), output });
+                    let first = self.make_request(operation, entries)?;
+                    trial.handed_over(position, start.elapsed());
+                    self.hand_over()?;
+                    let count = numbers.len();
+                    let (refused, refusal) = (Vec::new(), None);
+                    flying.push_back(Waiting { position, first, count, refused, refusal });
+                    None
+                }
+                Step::WaitUntil(due) => Some(due.saturating_sub(start.elapsed())),
+                Step::Await => Some(LOOK),
+                Step::End => break,
+            };
+            let has_read = self.look(&mut |reply| match reply {
+                Reply::Barrier(xid) => {
+                    heard = Instant::now();
+                    let at = flying.iter().position(|one| one.barrier() == xid);
+                    if let Some(mut one) = at.and_then(|at| flying.remove(at)) {
+                        one.refused.sort_unstable();
+                        trial.answered(one.position, start.elapsed(), &one.refused, one.refusal);
+                    }
+                }
+                Reply::Error(xid, refusal) => {
+                    heard = Instant::now();
+                    let of = |one: &&mut Waiting| (one.first..=one.barrier().0).contains(&xid.0);
+                    match flying.iter_mut().find(of) {
+                        Some(one) if one.barrier() != xid => {
+                            one.refused.push((xid.0 - one.first) as usize);
+                            one.refusal.get_or_insert(refusal);
+                        }
+                        // Without a reply to its barrier request, the request has no answer. Errors
+                        // after the reply are counted as such, and the flow will be missing.
+                        Some(_) => {
+                            failure.get_or_insert(refused("barrier", &refusal));
+                        }
+                        None => {}
+                    }
+                }
+                Reply::PacketIn(_) | Reply::FlowRemoved { .. } => {}
+            })?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            if heard.elapsed() > TIMEOUT && !flying.is_empty() {
+                return Err(DutError::NoAnswer { what: "barrier", patience: TIMEOUT });
+            }
+            match due {
+                Some(due) if !has_read => self.wait(due)?,
+                Some(_) | None => {}
+            }
+        }
+        let after = trial.pool().present() as u64;
+        self.accepted = (self.accepted + after).saturating_sub(before as u64);
+        Ok((trial, busy.unwrap_or(0.0)))
+    }
+}
+
+/// A request of a trial that waits for its barrier reply.
+struct Waiting {
+    position: usize,
+    /// The transaction id of the first flow-mod. Those of the others and that of the barrier
+    /// request follow.
+    first: u32,
+    count: usize,
+    refused: Vec<usize>,
+    refusal: Option<Refusal>,
+}
+
+impl Waiting {
+    fn barrier(&self) -> Xid {
+        Xid(self.first + self.count as u32)
     }
 }
 

@@ -1,9 +1,13 @@
 //! The control channel of a P4Runtime switch: the connection as the only primary controller.
 
 use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use entities::Code;
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{
     Client, ClientOptions, Standing, StreamReceiver, StreamSender, WriteError,
@@ -11,14 +15,22 @@ use p4runtime::client::{
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
-    write_request::Atomicity,
+    stream_message_response::Update as Message, write_request::Atomicity,
 };
 use tokio::task::JoinSet;
+
+use grpc::timer::Timer;
 
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
-use crate::window::{Answered, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
+use crate::sustained::{Request, Step, Trial};
+use crate::window::{
+    Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
+};
+
+/// The number of messages of the stream that are taken at once.
+const MOST: usize = 256;
 
 /// A connection to the measured switch, as its only primary controller.
 pub(crate) struct P4RuntimeChannel {
@@ -26,8 +38,16 @@ pub(crate) struct P4RuntimeChannel {
     /// The stream that keeps this client the primary as long as it is open.
     stream: (StreamSender, StreamReceiver),
     election_id: ElectionId,
+    /// The program of the switch, from which entries are made.
+    schema: Arc<Schema>,
     maker: EntryMaker,
     version: Option<String>,
+}
+
+/// Both ends of the stream of a connection.
+pub(crate) struct Stream<'a> {
+    pub(crate) sender: &'a StreamSender,
+    pub(crate) receiver: &'a mut StreamReceiver,
 }
 
 impl P4RuntimeChannel {
@@ -55,8 +75,8 @@ impl P4RuntimeChannel {
         let p4info =
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
-        let maker = EntryMaker::new(schema.objects(), table)?;
-        Ok(Self { client, stream, election_id: own, maker, version })
+        let maker = EntryMaker::new(&schema, table)?;
+        Ok(Self { client, stream, election_id: own, schema, maker, version })
     }
 
     /// Returns the election id of this client.
@@ -67,6 +87,12 @@ impl P4RuntimeChannel {
     /// Returns the receiver of the messages that the switch sends without a request.
     pub(crate) fn receiver(&mut self) -> &mut StreamReceiver {
         &mut self.stream.1
+    }
+
+    /// Returns both ends of the stream.
+    pub(crate) fn stream(&mut self) -> Stream<'_> {
+        let (sender, receiver) = &mut self.stream;
+        Stream { sender, receiver }
     }
 
     /// Becomes the primary again after a controller with the given election id was.
@@ -80,6 +106,36 @@ impl P4RuntimeChannel {
     /// Returns the maker of the entries of this measurement.
     pub(crate) fn maker(&self) -> &EntryMaker {
         &self.maker
+    }
+
+    /// Returns the program of the switch.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Turns to another table, and returns the maker of the entries until now.
+    pub(crate) fn turn_to(&mut self, maker: EntryMaker) -> EntryMaker {
+        std::mem::replace(&mut self.maker, maker)
+    }
+
+    /// Returns the answer with which the switch refuses an atomicity that it does not implement;
+    /// `None` if it implements it. Two entries are inserted with it, and deleted again.
+    pub(crate) async fn refusal_of(
+        &mut self,
+        atomicity: BatchAtomicity,
+        numbers: [EntryNumber; 2],
+    ) -> Result<Option<Refusal>, DutError> {
+        let updates = |operation| numbers.map(|one| self.maker.update(one, operation)).to_vec();
+        let [insert, delete] = [updates(Operation::Insert), updates(Operation::Delete)];
+        let refusal = unimplemented(self.client.write(insert, wire(atomicity)).await)?;
+        // Entries that were refused are not there to be deleted.
+        match self.client.write(delete, Atomicity::ContinueOnError).await {
+            Ok(()) | Err(WriteError::Updates { .. }) => {}
+            Err(other) => {
+                return Err(DutError::Request { what: "Write", cause: other.to_string() });
+            }
+        }
+        Ok(refusal)
     }
 
     /// Returns the version of P4Runtime that the switch implements; `None` if it does not say so.
@@ -108,6 +164,7 @@ impl P4RuntimeChannel {
         &self,
         work: Work<'_>,
         shape: Shape,
+        atomicity: BatchAtomicity,
         stop: &AtomicBool,
     ) -> Result<(Phase, usize), DutError> {
         let updates = |numbers: &[EntryNumber]| -> Vec<v1::Update> {
@@ -133,7 +190,7 @@ impl P4RuntimeChannel {
                 let mut client = self.client.clone();
                 flying.spawn(async move {
                     let sent = start.elapsed();
-                    let outcome = client.write(updates, Atomicity::ContinueOnError).await;
+                    let outcome = client.write(updates, wire(atomicity)).await;
                     Ended { position, sent, answered: start.elapsed(), outcome }
                 });
             }
@@ -194,17 +251,93 @@ pub(crate) fn refused_write(error: &WriteError) -> DutError {
     DutError::Request { what: "Write", cause }
 }
 
-/// A request that ended, with its position among all requests.
-struct Ended {
-    position: usize,
-    sent: Duration,
-    answered: Duration,
-    outcome: Result<(), WriteError>,
+/// Appends the messages of the switch that have arrived, without waiting for further ones.
+pub(crate) async fn take_messages(
+    receiver: &mut StreamReceiver,
+    messages: &mut Vec<Message>,
+) -> Result<(), DutError> {
+    let failed = |cause| DutError::Request { what: "StreamChannel", cause };
+    let mut next = pin!(receiver.next_batch(messages, MOST));
+    match std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
+        Poll::Pending | Poll::Ready(Ok(1..)) => Ok(()),
+        Poll::Ready(Ok(0)) => Err(failed("the switch has ended the stream".to_owned())),
+        Poll::Ready(Err(status)) => {
+            Err(failed(format!("{} ({:?})", status.message(), status.code())))
+        }
+    }
 }
 
-/// Records a request that ended. Returns an error if the request failed as a whole.
-fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
-    let refused = match &ended.outcome {
+impl P4RuntimeChannel {
+    /// Makes a trial. Returns it with the share of the schedule's time during which this thread ran.
+    pub(crate) async fn run(
+        &self,
+        mut trial: Trial,
+        stop: &AtomicBool,
+    ) -> Result<(Trial, f64), DutError> {
+        let timer = Timer::new()?;
+        let mut flying: JoinSet<Ended> = JoinSet::new();
+        let (start, processor) = (Instant::now(), processor_time());
+        let mut busy = None;
+        loop {
+            let now = start.elapsed();
+            if now >= trial.end() {
+                busy.get_or_insert_with(|| (processor_time() - processor).div_duration_f64(now));
+            }
+            if stop.load(Ordering::Relaxed) {
+                trial.stop();
+            }
+            let due = match trial.step(now) {
+                Step::Send(Request { position, operation, numbers }) => {
+                    let updates = numbers.iter().map(|one| self.maker.update(*one, operation));
+                    let updates: Vec<v1::Update> = updates.collect();
+                    let mut client = self.client.clone();
+                    trial.handed_over(position, start.elapsed());
+                    flying.spawn(async move {
+                        let sent = start.elapsed();
+                        let outcome = client.write(updates, Atomicity::ContinueOnError).await;
+                        Ended { position, sent, answered: start.elapsed(), outcome }
+                    });
+                    // Even if a further request is due, this one and the answers must get on.
+                    tokio::task::yield_now().await;
+                    None
+                }
+                Step::WaitUntil(due) => Some(due.saturating_sub(start.elapsed())),
+                Step::Await => Some(TIMEOUT),
+                Step::End => break,
+            };
+            let mut ended = flying.try_join_next();
+            if let (Some(due), None) = (due, &ended) {
+                let nanoseconds = u64::try_from(due.as_nanos()).unwrap_or(u64::MAX);
+                tokio::select! {
+                    Some(next) = flying.join_next() => ended = Some(next),
+                    slept = timer.sleep(nanoseconds) => {
+                        slept?;
+                        if due == TIMEOUT {
+                            return Err(DutError::NoAnswer { what: "Write", patience: TIMEOUT });
+                        }
+                    }
+                }
+            }
+            while let Some(next) = ended {
+                let one = next.map_err(|error| DutError::Request {
+                    what: "Write",
+                    cause: error.to_string(),
+                })?;
+                let (refused, refusal) = refusals(&one.outcome)?;
+                trial.answered(one.position, one.answered, &refused, refusal);
+                ended = flying.try_join_next();
+            }
+        }
+        Ok((trial, busy.unwrap_or(0.0)))
+    }
+}
+
+/// Returns the positions of the updates that a switch refused, and why it refused the first.
+///
+/// # Errors
+/// Returns an error if the request failed as a whole.
+fn refusals(outcome: &Result<(), WriteError>) -> Result<(Vec<usize>, Option<Refusal>), DutError> {
+    let refused = match outcome {
         Ok(()) => &[][..],
         Err(WriteError::Updates { refused, .. }) => refused,
         Err(WriteError::Rpc(status)) => {
@@ -215,11 +348,57 @@ fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(),
             return Err(DutError::Request { what: "Write", cause: other.to_string() });
         }
     };
-    if let (None, Some(first)) = (&phase.refusal, refused.first()) {
-        let code = format!("{:?}", first.code);
-        phase.refusal = Some(Refusal { code, message: first.message.clone() });
+    let refusal = refused
+        .first()
+        .map(|first| Refusal { code: format!("{:?}", first.code), message: first.message.clone() });
+    Ok((refused.iter().map(|one| one.index).collect(), refusal))
+}
+
+/// Returns the refusal with which a switch says that it does not implement a Write: of the request
+/// as a whole, or of one of its updates. Returns `None` if it accepted the request, or refused
+/// updates for other reasons.
+///
+/// # Errors
+/// Returns an error if the request failed as a whole for another reason.
+fn unimplemented(outcome: Result<(), WriteError>) -> Result<Option<Refusal>, DutError> {
+    let message = match outcome {
+        Ok(()) => None,
+        Err(WriteError::Rpc(status)) if status.code() == tonic::Code::Unimplemented => {
+            Some(status.message().to_owned())
+        }
+        Err(WriteError::Updates { refused, .. }) => {
+            let first = refused.into_iter().find(|one| one.code == Code::Unimplemented);
+            first.map(|one| one.message)
+        }
+        Err(other) => {
+            return Err(DutError::Request { what: "Write", cause: other.to_string() });
+        }
+    };
+    let code = format!("{:?}", Code::Unimplemented);
+    Ok(message.map(|message| Refusal { code, message }))
+}
+
+/// Returns an atomicity as P4Runtime encodes it.
+pub(crate) fn wire(atomicity: BatchAtomicity) -> Atomicity {
+    match atomicity {
+        BatchAtomicity::ContinueOnError => Atomicity::ContinueOnError,
+        BatchAtomicity::RollbackOnError => Atomicity::RollbackOnError,
+        BatchAtomicity::DataplaneAtomic => Atomicity::DataplaneAtomic,
     }
-    let refused: Vec<usize> = refused.iter().map(|one| one.index).collect();
+}
+
+/// A request that ended, with its position among all requests.
+struct Ended {
+    position: usize,
+    sent: Duration,
+    answered: Duration,
+    outcome: Result<(), WriteError>,
+}
+
+/// Records a request that ended. Returns an error if the request failed as a whole.
+fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
+    let (refused, refusal) = refusals(&ended.outcome)?;
+    phase.refusal = phase.refusal.take().or(refusal);
     let (sent, answered) = (ended.sent, ended.answered);
     phase.note(&Answered { sent, answered, numbers, refused: &refused });
     Ok(())
@@ -250,5 +429,28 @@ async fn spectate(client: &mut Client) -> Result<Option<ElectionId>, DutError> {
         Ok(Ok(Standing::Backup { highest })) => Err(DutError::Controlled { device_id, highest }),
         Ok(Ok(Standing::NoPrimary { highest })) => Ok(highest),
         Ok(Ok(Standing::Primary)) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use p4runtime::client::UpdateError;
+
+    use super::*;
+
+    #[test]
+    fn only_unimplemented_says_that_an_atomicity_is_not_implemented() {
+        let request = |code| Err(WriteError::Rpc(Box::new(tonic::Status::new(code, "no"))));
+        let found = unimplemented(request(tonic::Code::Unimplemented)).expect("it says why");
+        assert_eq!(found.map(|one| one.code), Some("Unimplemented".to_owned()));
+        let other = unimplemented(request(tonic::Code::Internal));
+        assert!(matches!(other, Err(DutError::Request { .. })), "{other:?}");
+        let update = |code| {
+            let refused = vec![UpdateError { index: 1, code, message: "no".to_owned() }];
+            unimplemented(Err(WriteError::Updates { updates: 2, refused }))
+        };
+        assert!(update(Code::Unimplemented).expect("it says why").is_some());
+        assert!(update(Code::ResourceExhausted).expect("the table may be full").is_none());
+        assert!(unimplemented(Ok(())).expect("it is accepted").is_none());
     }
 }

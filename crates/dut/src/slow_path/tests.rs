@@ -23,10 +23,12 @@ fn measured(version: Version, matching: FlowMatch, faults: Faults) -> Measured {
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let numbers = channel.absent(100);
-    let found = through(outlets, &mut channel, &numbers, &SETTINGS, &stop, &mut |_, _| {});
+    let rounds = Rounds { settings: &SETTINGS, stop: &stop, progress: &mut |_, _| {} };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let found = runtime.block_on(through(outlets, &mut channel, &numbers, rounds));
     drop(channel);
     assert_eq!(connects.flows_left(), 0);
     found.expect("it can be measured")

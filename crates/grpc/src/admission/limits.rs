@@ -2,7 +2,8 @@
 
 use std::{fmt, time::Duration};
 
-/// The resources that clients may use. [`super::Admission`] or HTTP/2 enforces each limit.
+/// The limits on the resources that clients may use. [`super::Admission`] or HTTP/2 enforces each
+/// limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The maximum time from accepting a connection until the client's SETTINGS frame arrives. It
@@ -23,7 +24,7 @@ pub struct Limits {
     /// The maximum size of a request's headers, in bytes as HTTP/2 counts them (RFC 9113, section
     /// 6.5.2).
     pub header_bytes: u32,
-    /// The maximum number of bytes held for one connection: windows, incomplete messages, calls,
+    /// The maximum number of bytes held for one connection in windows, incomplete messages, calls,
     /// and messages that wait to be sent.
     pub held_per_connection: usize,
     /// The maximum number of bytes held for all connections of a server together.
@@ -31,8 +32,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Limits that only a runaway client meets. They are for a server whose clients are being
-    /// measured, so that a slow or large client is not refused.
+    /// Limits that only a malfunctioning client reaches. They are meant for a server whose clients
+    /// are measured, so that no slow or large client is refused.
     pub const WIDE: Self = Self {
         handshake: Duration::from_secs(3600),
         half_open: 1 << 20,
@@ -67,15 +68,15 @@ impl Default for Limits {
 pub enum Limit {
     /// The handshake took longer than [`Limits::handshake`].
     Handshake,
-    /// More connections than [`Limits::half_open`] were in the handshake.
+    /// More connections than [`Limits::half_open`] were in the process of the handshake.
     HalfOpen,
     /// There were more connections than [`Limits::connections`].
     Connections,
     /// One address had more connections than [`Limits::connections_per_address`].
     ConnectionsPerAddress,
-    /// More bytes than [`Limits::held_per_connection`] would have been held for the connection.
+    /// The connection would have held more bytes than [`Limits::held_per_connection`].
     HeldPerConnection,
-    /// More bytes than [`Limits::held`] would have been held for all connections.
+    /// All connections together would have held more bytes than [`Limits::held`].
     Held,
 }
 

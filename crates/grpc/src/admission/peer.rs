@@ -19,15 +19,16 @@ use super::{
     turns::{Answer, Party, Turns},
 };
 
-/// The number of bytes that an open call is assumed to hold: for its headers, and a batch of
-/// messages in flight.
+/// The number of bytes that an open call is assumed to hold: its headers, and a batch of messages
+/// in flight.
 const PER_CALL: usize = 48 << 10;
 /// The unit in bytes in which the memory of a connection is accounted. It is so large that single
 /// messages rarely change the account.
 const PORTION: usize = 64 << 10;
 
-/// The number of connections above which turns are limited: each connection may use the processor
-/// only for a short time, and addresses get fair shares of the time.
+/// The number of connections above which the server limits turns (the polls of one connection's
+/// task): each connection may use the processor only for a short time, and addresses get fair
+/// shares of this time.
 const CROWD: usize = 32;
 
 /// A callback that is called when a connection reaches a limit.
@@ -51,7 +52,7 @@ struct State {
     /// The signals that notify connections of their eviction.
     signals: HashMap<ConnectionId, Signal>,
     turns: Turns,
-    /// The wakers of the connections that wait for a turn.
+    /// The wakers of the connections that wait for their turn.
     waiting: HashMap<ConnectionId, Waker>,
 }
 
@@ -107,7 +108,8 @@ impl SharedAdmission {
         }
     }
 
-    /// Waits until the handshake of some connection has taken too long, and evicts the connection.
+    /// Evicts the connections whose handshake takes too long. Waits until the next handshake
+    /// reaches its time limit.
     pub(crate) async fn expired(&self) {
         let deadline = self.lock().admission.deadline();
         match deadline {
@@ -117,7 +119,7 @@ impl SharedAdmission {
         self.act(|state, evicted| state.admission.expire(Instant::now(), evicted));
     }
 
-    /// Changes the admission state and notifies the connections that were evicted.
+    /// Changes the admission state, and notifies the connections that are evicted by the change.
     fn act<T>(&self, act: impl FnOnce(&mut State, &mut Vec<Eviction>) -> T) -> T {
         let mut evicted = Vec::new();
         let mut state = self.lock();
@@ -139,7 +141,7 @@ impl SharedAdmission {
     }
 
     /// Changes the order in which connections have their turns, and wakes the connection that has
-    /// the next one.
+    /// the next turn.
     fn pass_on(&self, act: impl FnOnce(&mut Turns) -> Option<ConnectionId>) {
         let mut state = self.lock();
         let next = act(&mut state.turns);
@@ -200,8 +202,8 @@ impl Peer {
         self.0.is_serving.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this connection must keep its turns short, because there are many
-    /// connections and it has no primary.
+    /// Returns whether this connection must keep its turns short. This is the case if there are
+    /// many connections and this one has no primary.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
         self.0.admission.is_crowded() && !self.has_primary()
     }
@@ -240,16 +242,16 @@ impl Drop for Inner {
     }
 }
 
-/// The position of a connection's task among those that wait for turns. Only the task owns it, so
-/// that the turn is passed on whenever the task ends.
+/// The position of a connection's task among those that wait for turns. Only the task owns this
+/// value, so that the next connection gets its turn whenever the task ends.
 pub(crate) struct Seat {
     peer: Peer,
     is_waiting: bool,
 }
 
 impl Seat {
-    /// Begins a turn of the connection. Returns `None` if it must wait; the task is then woken when
-    /// it has its turn. No connection waits as long as there are few of them.
+    /// Begins a turn of the connection. Returns `None` if the connection must wait, and wakes the
+    /// task when its turn comes. If there are few connections, none of them waits.
     pub(crate) fn begin_turn(&mut self, waker: &Waker) -> Option<TurnTaken<'_>> {
         let Inner { id, address, admission, .. } = &*self.peer.0;
         if !admission.is_crowded() {
@@ -267,7 +269,7 @@ impl Seat {
             Answer::Now => {
                 return Some(TurnTaken { accounted: Some((&self.peer, Instant::now())) });
             }
-            // The other tasks that are ready run before this one runs again.
+            // The other tasks that are ready run before this task runs again.
             Answer::Next => waker.wake_by_ref(),
             Answer::Wait => drop(state.waiting.insert(*id, waker.clone())),
         }
@@ -283,10 +285,10 @@ impl Drop for Seat {
     }
 }
 
-/// A turn of a connection, which ends when this is dropped.
+/// A turn of a connection. Dropping this value ends the turn.
 pub(crate) struct TurnTaken<'a> {
-    /// The connection whose time is accounted, and the start of the turn. `None` if time is not
-    /// accounted, because there are few connections.
+    /// The connection to which the time of the turn is charged, and the start of the turn. `None`
+    /// if time is not charged, because there are few connections.
     accounted: Option<(&'a Peer, Instant)>,
 }
 
@@ -305,7 +307,7 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// An open call. The memory that it holds is released when this is dropped.
+/// An open call. Dropping this value releases the memory that the call holds.
 pub(crate) struct OpenCall(Peer);
 
 impl Drop for OpenCall {
@@ -323,7 +325,8 @@ impl Drop for OpenCall {
 /// An account of the bytes that are held for a client.
 #[derive(Debug, Default)]
 pub struct Held {
-    /// The client, or `None` on the client side, where the server is trusted.
+    /// The client for which the bytes are held, or `None` on the client side of a connection, which
+    /// trusts the server.
     peer: Option<Peer>,
     bytes: usize,
     is_primary: bool,
@@ -339,7 +342,7 @@ impl Held {
     ///
     /// # Errors
     ///
-    /// Returns the limit that was reached if the bytes are too many. The account is then unchanged.
+    /// Returns the limit that was reached if the bytes exceed it. The account is then unchanged.
     pub fn set(&mut self, bytes: usize) -> Result<(), Limit> {
         let Some(Peer(peer)) = &self.peer else { return Ok(()) };
         if bytes > self.bytes {

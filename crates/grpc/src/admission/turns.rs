@@ -1,13 +1,14 @@
-//! The order in which the connections of a server have their turns when there are many.
+//! The order in which the connections of a server have their turns if there are many connections. A
+//! turn is one poll of a connection's task.
 //!
 //! All connections of a server share one processor. If each had its turn in the order in which it
 //! became ready, a client with one call would wait for every other connection, and a thousand
-//! connections with valid calls would delay it a thousandfold. Turns are therefore shared between
-//! addresses, however many connections each has, and the connection of a primary counts as an
-//! address of its own. The next turn goes to the address that has used the least time (start-time
-//! fair queueing, P. Goyal et al., SIGCOMM 1996), so a client that seldom needs a turn waits for
-//! one turn of each other address at most. The connections of one address have their turns one
-//! after another.
+//! connections with valid calls would delay it a thousandfold. Turns are therefore shared among
+//! addresses, independently of the number of connections of each address, and the connection of a
+//! primary counts as an address of its own. The next turn goes to the address that has used the
+//! least time (start-time fair queueing, P. Goyal et al., SIGCOMM 1996). A client that seldom needs
+//! a turn therefore waits for at most one turn of each other address. The connections of one
+//! address have their turns one after another.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -16,7 +17,7 @@ use std::{
 
 use super::{Address, ConnectionId};
 
-/// The clients that share one account of time.
+/// A group of connections that share one account of used time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Party {
     /// All connections of an address that have no primary.
@@ -25,13 +26,14 @@ pub(super) enum Party {
     Primary(ConnectionId),
 }
 
-/// The answer to a connection that asks for a turn.
+/// The answer to a connection that requests a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
     /// The connection has its turn now.
     Now,
-    /// The connection has the next turn, when it asks again. No other connection has asked before,
-    /// but others may be ready, and must be able to ask before this turn ends.
+    /// No other connection has requested a turn before, so the connection has the next turn if it
+    /// requests one again. Other connections may be ready, and must be able to request a turn
+    /// before this turn ends.
     Next,
     /// The connection must wait until it is notified that it has the next turn.
     Wait,
@@ -54,8 +56,8 @@ pub(super) struct Turns {
 /// The time that a party has used, and its connections that wait for a turn.
 #[derive(Debug, Default)]
 struct Account {
-    /// The time that the party has used. The time that a party does not use while it is idle is not
-    /// saved for later.
+    /// The time that the party has used. Time that it does not use while it is idle is not saved
+    /// for later.
     used: Duration,
     queue: VecDeque<ConnectionId>,
     /// The value of [`Turns::arrivals`] when the first connection began to wait.
@@ -103,14 +105,15 @@ impl Turns {
         }
         self.current = None;
         if let Some(account) = self.parties.get_mut(&party) {
-            // Even a turn without work counts, so that no party has two while others wait.
+            // Even a turn without work is charged, so that no party has two turns while others
+            // wait.
             account.used += spent.max(Duration::from_nanos(1));
         }
         self.next()
     }
 
-    /// Forgets a connection that no longer waits. Returns the connection that has the next turn, if
-    /// it was this one's.
+    /// Removes a connection that no longer waits for a turn. If it had the next turn, returns the
+    /// connection that has the next turn now.
     pub(super) fn leave(&mut self, id: ConnectionId) -> Option<ConnectionId> {
         if let Some(party) = self.waiting.remove(&id) {
             self.forget(id, party);
@@ -120,10 +123,10 @@ impl Turns {
         next
     }
 
-    /// Forgets the account of an address without connections.
+    /// Removes the account of an address without connections.
     pub(super) fn close(&mut self, address: Address) {
         let party = Party::Address(address);
-        // A connection that was evicted may still wait until it notices.
+        // A connection that was evicted may still be waiting until it notices the eviction.
         if self.parties.get(&party).is_some_and(|account| account.queue.is_empty()) {
             self.parties.remove(&party);
         }

@@ -21,15 +21,15 @@ use crate::{admission::Held, window::SEND_BUFFER};
 pub struct ReceivedBody {
     stream: RecvStream,
     lengths: Lengths,
-    /// The incomplete message, for a body from an untrusted client. `None` for the body of a
-    /// trusted server, which is passed on frame by frame.
+    /// The incomplete message of an untrusted client's body. `None` for the body of a trusted
+    /// server, whose frames are passed on individually.
     gathered: Option<Gathered>,
     /// The rest of the request body, if it is still being sent while the response arrives.
     sending: Option<SendingBody>,
 }
 
-/// The size in bytes up to which a response is not accounted separately, because the memory that is
-/// accounted for its call includes it.
+/// The size in bytes up to which a response needs no account of its own, because the memory charged
+/// for its call includes it.
 const SMALL: usize = 16 << 10;
 
 /// A future that sends a body.
@@ -42,23 +42,23 @@ impl ReceivedBody {
         Self { stream, lengths, gathered: None, sending: None }
     }
 
-    /// Makes the body pass on only complete messages, as the body of an untrusted client must,
+    /// Makes the body pass on only complete messages. This is needed for an untrusted client,
     /// because tonic allocates the announced length of a message. `held` is the account of the
     /// incomplete message.
     pub(crate) fn in_whole_messages(self, held: Held) -> Self {
         Self { gathered: Some(Gathered { begun: BytesMut::new(), held }), ..self }
     }
 
-    /// Makes the body also send the rest of a request. This is needed for servers that respond
-    /// before they have received the whole request.
+    /// Makes the body also send the rest of a request, for servers that respond before they have
+    /// received the whole request.
     pub(crate) fn while_sending(self, sending: Option<SendingBody>) -> Self {
         Self { sending, ..self }
     }
 }
 
-/// A check of the lengths of messages in a body. tonic checks them too, but fails with OUT_OF_RANGE
-/// where every other implementation fails with RESOURCE_EXHAUSTED ("Status codes and their use in
-/// gRPC").
+/// A check of the lengths of messages in a body. tonic also checks the lengths, but fails with
+/// OUT_OF_RANGE, whereas other implementations fail with RESOURCE_EXHAUSTED ("Status codes and
+/// their use in gRPC").
 struct Lengths {
     limit: usize,
     /// The part of a message's five-byte prefix that has been received.
@@ -115,7 +115,7 @@ impl Gathered {
             });
         }
         self.held.set(self.begun.len() + data.len()).map_err(too_much)?;
-        // The buffer grows with the received bytes, whatever length was announced.
+        // The buffer grows with the received bytes, independently of the announced length.
         self.begun.extend_from_slice(&data);
         Ok(ready)
     }
@@ -164,8 +164,8 @@ impl HttpBody for ReceivedBody {
     }
 }
 
-/// Sends a body, as fast as the peer accepts it, followed by its trailers, which `fit` may change
-/// first. `held` accounts for the data that the peer has not accepted yet.
+/// Sends a body as fast as the peer accepts it, and then its trailers, which `fit` may shorten
+/// before. `held` accounts for the data that the peer has not accepted yet.
 ///
 /// # Errors
 ///
@@ -184,7 +184,7 @@ pub(crate) async fn send_body(
         };
         match frame.into_data() {
             Ok(data) => {
-                // Data that was handed over earlier may still be buffered in h2.
+                // Data of earlier frames may still be buffered in h2.
                 let waiting = if data.len() > SMALL { data.len() + SEND_BUFFER } else { 0 };
                 if held.set(waiting).is_err() {
                     stream.send_reset(h2::Reason::ENHANCE_YOUR_CALM);

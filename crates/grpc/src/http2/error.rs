@@ -10,9 +10,9 @@ use tonic::{
 use crate::admission::Limit;
 
 /// Returns the status of a call that ended with this error ("Errors" in gRPC over HTTP2). The
-/// mapping of reasons is that of RST_STREAM frames. A connection that ended, regardless of the
-/// reason of its GOAWAY frame, makes its calls UNAVAILABLE, because they may be repeated on another
-/// connection.
+/// mapping of reasons is that of RST_STREAM frames. If the connection ended, regardless of the
+/// reason in its GOAWAY frame, the status is UNAVAILABLE, because the call may be repeated on
+/// another connection.
 pub fn status(error: &h2::Error) -> Status {
     let code = match error.reason() {
         _ if error.is_go_away() => Code::Unavailable,
@@ -26,8 +26,8 @@ pub fn status(error: &h2::Error) -> Status {
     Status::new(code, format!("HTTP/2: {error}"))
 }
 
-/// Removes status details that are not base64 from the headers or trailers of a response. tonic
-/// would panic on them.
+/// Removes status details that are not base64 from the headers or trailers of a response, because
+/// tonic would panic on them.
 pub fn without_unreadable_details(headers: &mut HeaderMap) {
     const DETAILS: &str = "grpc-status-details-bin";
     let Some(details) = headers.get(DETAILS) else { return };

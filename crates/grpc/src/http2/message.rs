@@ -1,5 +1,5 @@
-//! The messages of gRPC within DATA frames ("gRPC over HTTP2", Length-Prefixed-Message): one byte
-//! that flags compression, four bytes of length, and the message.
+//! The messages of gRPC within DATA frames ("gRPC over HTTP2", Length-Prefixed-Message). A message
+//! consists of one byte that flags compression, four bytes with the length, and the content.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use prost::Message;
@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::too_long;
 
-/// The length of a message's prefix.
+/// The length in bytes of a message's prefix.
 const PREFIX: usize = 5;
 
 /// Appends a message to `out`, preceded by its five-byte prefix.
@@ -15,13 +15,13 @@ pub fn put(message: &impl Message, out: &mut BytesMut) {
     let length = message.encoded_len();
     out.reserve(PREFIX + length);
     out.put_u8(0);
-    // No message that is sent here comes near the 4 GiB that the prefix can express.
+    // No message of this crate comes near the 4 GiB that the prefix can express.
     out.put_u32(length as u32);
     message.encode_raw(out);
 }
 
-/// A splitter of frames into messages. A message shares the memory of its frame unless it crosses
-/// frames.
+/// A splitter of frames into messages. A message shares the memory of its frame unless it extends
+/// over several frames.
 #[derive(Debug)]
 pub struct Messages {
     limit: usize,
@@ -65,7 +65,7 @@ impl Messages {
         Some(Ok(self.frame.split_to(length)))
     }
 
-    /// Returns whether a message has arrived only in part, so that it would be lost if the stream
+    /// Returns whether a message has arrived only partially, so that it would be lost if the stream
     /// ended now.
     pub fn is_inside(&self) -> bool {
         !self.begun.is_empty() || !self.frame.is_empty()
@@ -76,12 +76,12 @@ impl Messages {
         self.begun.len()
     }
 
-    /// Keeps the rest of the frame, which is the beginning of a message of `whole` bytes, until the
-    /// next frames arrive.
+    /// Stores the rest of the frame, which is the beginning of a message of `whole` bytes, until
+    /// further frames arrive.
     fn keep(&mut self, whole: usize) -> Option<Result<Bytes, Status>> {
         if !self.frame.is_empty() {
             let rest = std::mem::take(&mut self.frame);
-            // The memory is usually not shared, so the buffer can grow in place.
+            // The memory is usually not shared, so that the buffer can grow in place.
             self.begun = rest.into();
             self.begun.reserve(whole.saturating_sub(self.begun.len()).min(GROWTH));
         }

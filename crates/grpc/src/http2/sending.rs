@@ -1,4 +1,4 @@
-//! The outgoing half of a stream: all messages that wait in the outbox are encoded into one buffer
+//! The outgoing half of a stream. All messages that wait in the outbox are encoded into one buffer
 //! and sent as one frame.
 
 use std::{
@@ -21,7 +21,7 @@ pub trait Encode {
     /// The type of the items in the outbox.
     type Item: Unpin;
 
-    /// Appends an item to the buffer if it is a message; other items may only change the encoder's
+    /// Appends an item to the buffer if it is a message. Other items may only change the encoder's
     /// state.
     fn encode(&mut self, item: Self::Item, buffer: &mut BytesMut);
 
@@ -29,12 +29,12 @@ pub trait Encode {
     fn end(&mut self, stream: &mut SendStream<Bytes>, status: Status) -> Result<(), h2::Error>;
 }
 
-/// The error for a peer that has ended the stream or the connection.
+/// The error of a peer that has ended the stream or the connection.
 struct Gone;
 
-/// The sending half of a call, which sends the items that wait in its outbox together in one frame.
+/// The sending half of a call. It sends the items that wait in its outbox together in one frame.
 pub struct Sending<E: Encode> {
-    /// The stream, or `None` if it ended before anything could be sent.
+    /// The stream, or `None` if the stream ended before anything could be sent.
     stream: Option<SendStream<Bytes>>,
     reader: OutboxReader<E::Item>,
     encode: E,
@@ -54,17 +54,19 @@ impl<E: Encode> Sending<E> {
         Self { stream, reader, encode, buffer: BytesMut::new(), is_full: false }
     }
 
-    /// Sends as many items as possible. Returns `Ready` once the stream has ended.
+    /// Sends items until the outbox is empty or the peer accepts no more. Returns `Ready` once the
+    /// stream has ended.
     pub fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let ended = ready!(self.try_poll(context));
         if let (Some(stream), Ok(status)) = (&mut self.stream, ended) {
-            // Ending fails if the peer was faster, which has the same effect.
+            // Ending the stream fails if the peer has already ended it, which has the same effect.
             let _ = self.encode.end(stream, status);
         }
         Poll::Ready(())
     }
 
-    /// Sends as many items as possible. Returns `Ready` with the status that ends the stream.
+    /// Sends items until the outbox is empty or the peer accepts no more. Returns `Ready` with the
+    /// status that ends the stream.
     fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Gone>> {
         loop {
             let room = self.poll_room(context);
@@ -108,8 +110,8 @@ impl<E: Encode> Sending<E> {
         Poll::Ready(Ok(()))
     }
 
-    /// Encodes waiting items until the buffer is full (`None`), no item is ready (pending), or the
-    /// outbox has ended (ready).
+    /// Encodes waiting items. Returns `None` if the buffer is full, pending if no item is ready,
+    /// and ready if the outbox has ended.
     fn fill(&mut self, context: &mut Context<'_>) -> Option<Poll<Status>> {
         while self.buffer.len() < BATCH {
             match Pin::new(&mut self.reader).poll_next(context) {

@@ -1,4 +1,4 @@
-//! The limit that the peer announces for the size of header lists, which h2 does not expose.
+//! The limit on the size of header lists that the peer announces, which h2 does not expose.
 //!
 //! The limit is SETTINGS_MAX_HEADER_LIST_SIZE in the first SETTINGS frame. The errors of a large
 //! batch are sent in trailers, and a client closes the connection if the trailers exceed its limit.
@@ -24,8 +24,8 @@ const FRAME_HEAD: usize = 9;
 const SETTINGS: u8 = 4;
 /// The identifier of the setting SETTINGS_MAX_HEADER_LIST_SIZE.
 const MAX_HEADER_LIST_SIZE: u16 = 6;
-/// The maximum number of bytes that are examined for the first SETTINGS frame. No client's SETTINGS
-/// frame is longer.
+/// The maximum number of bytes in which the first SETTINGS frame is searched for. No known client
+/// sends a longer frame.
 const LONGEST: usize = 1024;
 
 /// The maximum size of the metadata that the peer accepts in one block of headers, in bytes as RFC
@@ -33,7 +33,7 @@ const LONGEST: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderLimit(Arc<First>);
 
-/// The contents of the peer's first frame, as far as they have arrived.
+/// The content of the peer's first frame, as far as it has arrived.
 #[derive(Debug)]
 struct First {
     limit: AtomicU32,
@@ -89,8 +89,8 @@ impl<T> Watched<T> {
     }
 }
 
-/// Returns the header limit that a client's first frame announces, if it does. Pending while that
-/// frame is incomplete.
+/// Returns the header limit that a client's first frame announces, or `None` if it announces none.
+/// Pending while the frame is incomplete.
 fn first_frame(head: &[u8]) -> Poll<Option<u32>> {
     let known = head.len().min(PREFACE.len());
     if head.get(..known) != PREFACE.get(..known) {

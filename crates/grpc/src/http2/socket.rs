@@ -15,8 +15,8 @@ use tokio::{
     net::TcpStream,
 };
 
-/// A gate that keeps received data in the socket while an urgent write is in progress. It is needed
-/// because h2 reads whenever it is polled.
+/// A gate that keeps received data in the socket while an urgent write is in progress, because h2
+/// reads whenever it is polled.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     is_closed: AtomicBool,
@@ -30,8 +30,8 @@ impl Gate {
         self.is_closed.store(true, Ordering::Relaxed);
     }
 
-    /// Resumes reads. Returns true if a read was refused meanwhile, so that its reader must be
-    /// woken.
+    /// Resumes reads. Returns true if a read was refused in the meantime, so that its reader must
+    /// be woken.
     pub(crate) fn open(&self) -> bool {
         self.is_closed.store(false, Ordering::Relaxed);
         self.held_back.swap(false, Ordering::Relaxed)

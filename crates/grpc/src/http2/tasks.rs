@@ -1,7 +1,8 @@
-//! The parts of one connection, and the queue of those that are ready to be polled.
+//! The parts of one connection, and the queue of the parts that are ready to be polled.
 //!
-//! All calls of a connection are polled within the one task that drives it. A separate task of the
-//! runtime for each call would be queued and woken separately, which costs more than most calls do.
+//! All calls of a connection are polled within the one task that drives the connection. A separate
+//! task of the runtime for each call would be queued and woken separately, which costs more than
+//! most calls do.
 
 use std::{
     collections::VecDeque,
@@ -10,12 +11,12 @@ use std::{
     task::{Wake, Waker},
 };
 
-/// A part of a connection that can be woken and polled by itself.
+/// A part of a connection that can be woken and polled individually.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The connection itself, with bytes to read or to write.
+    /// The transport of the connection, which has bytes to read or to write.
     Transport,
-    /// The call at this index.
+    /// The call at this index in the list of calls.
     Call(usize),
 }
 
@@ -31,10 +32,10 @@ struct State {
     woken: VecDeque<Part>,
     /// Whether the transport is in the queue.
     has_transport: bool,
-    /// Whether each call is in the queue, by the index of the call.
+    /// Whether each call is in the queue, indexed by the number of the call.
     has_call: Vec<bool>,
-    /// Whether the connection is being polled. If so, a part that wakes need not wake the task,
-    /// which checks the queue again before it stops.
+    /// Whether the connection is being polled. During a poll, a part that wakes need not wake the
+    /// task, which checks the queue again before it stops.
     has_turn: bool,
     /// The waker of the connection's task.
     task: Option<Waker>,
@@ -184,8 +185,8 @@ impl<T> Places<T> {
         Some((thing.as_mut()?, waker))
     }
 
-    /// Removes the value at an index. A late wake-up of its waker polls a later value at the index
-    /// needlessly, which is harmless.
+    /// Removes the value at an index. A late wake-up of its waker may needlessly poll a later value
+    /// at this index, which is harmless.
     pub(crate) fn leave(&mut self, place: usize) {
         if self.places[place].0.take().is_some() {
             self.free.push(place);

@@ -1,4 +1,5 @@
-//! The polling of a connection and its calls, in the connection's own task and out of turn.
+//! The polling of a connection and its calls, in turns of the connection's own task and out of
+//! turn.
 
 use std::{
     fmt,
@@ -12,16 +13,17 @@ use super::{
 };
 use crate::admission::{Held, Peer};
 
-/// The number of parts of a connection that are polled in one turn, before other connections are
+/// The number of parts of a connection that are polled in one turn before other connections are
 /// polled.
 const POLLS_PER_TURN: usize = 256;
 /// The number of parts of a connection that are polled in one turn even if the owner of the server
-/// has urgent work. Without it, an owner that always has urgent work would hardly ever read.
+/// has urgent work. Without this minimum, an owner that always has urgent work would hardly ever
+/// read.
 const POLLS_AT_LEAST: usize = 8;
 
 /// A call on a connection.
 pub trait Call: Send + 'static {
-    /// Receives and sends as much as possible. Returns `Ready` once the call has ended.
+    /// Receives and sends until no progress is possible. Returns `Ready` once the call has ended.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
     /// Encodes the messages that wait to be sent, for calls that can be written out of turn.
@@ -58,7 +60,7 @@ pub(crate) struct Calls<C> {
 }
 
 impl<C: Call> Calls<C> {
-    /// Adds the call that `make` returns, given the link from the call to its connection.
+    /// Adds the call that `make` returns. `make` receives the link from the call to its connection.
     pub(crate) fn begin(&mut self, make: impl FnOnce(Link) -> C) {
         let (connection, peer) = (Weak::clone(&self.connection), self.peer.clone());
         self.places.enter(&self.ready, |place| make(Link { connection, place, peer }));
@@ -87,7 +89,7 @@ impl<C: Call> Calls<C> {
 }
 
 /// A connection and its calls. The connection's own task polls them ([`Shared::poll`]). Between
-/// these polls, a call can have its waiting messages written at once ([`Link::write_out`]).
+/// these polls, the waiting messages of a call can be written immediately ([`Link::write_out`]).
 pub(crate) struct Shared<C: Connection> {
     /// The connection and its calls, or `None` after the connection has ended.
     connection: Mutex<Option<(C, Calls<C::Call>)>>,
@@ -115,15 +117,16 @@ impl<C: Connection> Shared<C> {
         })
     }
 
-    /// Polls the parts of the connection that were woken. After [`POLLS_AT_LEAST`] parts it stops
-    /// when `interrupted` returns true. Returns `Ready` once the connection has ended.
+    /// Polls the parts of the connection that were woken. After [`POLLS_AT_LEAST`] parts, the
+    /// polling stops when `interrupted` returns true. Returns `Ready` once the connection has
+    /// ended.
     pub(crate) fn poll(
         &self,
         context: &mut Context<'_>,
         interrupted: impl Fn() -> bool,
     ) -> Poll<()> {
         self.ready.driven_by(context.waker());
-        // Only calls could panic while the lock is held, and a connection with such a call must be
+        // Only a call could panic while the lock is held, and the connection of such a call must be
         // closed.
         let Ok(mut slot) = self.connection.lock() else { return Poll::Ready(()) };
         let Some((connection, calls)) = slot.as_mut() else { return Poll::Ready(()) };
@@ -170,7 +173,7 @@ pub enum When {
     Now,
 }
 
-/// The access of a [`Link`] to its connection.
+/// The functions of a connection that a [`Link`] uses.
 trait Turn: Send + Sync {
     /// Lets a call encode its waiting messages, and writes them. Returns false, without writing, if
     /// the connection is being polled or has ended, or if `when` leaves the messages to the next
@@ -191,11 +194,11 @@ impl<C: Connection> Turn for Shared<C> {
             When::Alone | When::InTurn => return false,
         }
         self.ready.begin_turn();
-        // Received data can wait: handling it takes longer than writing.
+        // Received data can wait, because handling them takes longer than writing.
         self.gate.close();
         calls.poll(place, C::Call::poll_sending);
-        // The transport is polled next, so an earlier wake-up is obsolete. Refused reads are
-        // covered by the gate.
+        // The transport is polled next, so that an earlier wake-up is obsolete. The gate handles
+        // refused reads.
         self.ready.forget(Part::Transport);
         if connection.poll(calls, &mut Context::from_waker(&self.transport)).is_ready() {
             *slot = None;
@@ -225,7 +228,7 @@ impl Link {
     }
 
     /// Lets the call encode its waiting messages and the connection write them immediately. Returns
-    /// false if this is not possible; the caller must then wake the call.
+    /// false if this is not possible. The caller must then wake the call.
     pub(crate) fn write_out(&self, when: When) -> bool {
         self.connection.upgrade().is_some_and(|connection| connection.write_out(self.place, when))
     }

@@ -1,4 +1,4 @@
-//! A single call that is served through tonic.
+//! A single call that is served through tonic, as a future.
 
 use std::{future::poll_fn, task::Poll};
 
@@ -15,8 +15,8 @@ use crate::{
     http2::{HeaderLimit, ReceivedBody, send_body},
 };
 
-/// Serves a call until its end. An error means that the client is gone or has cancelled the call,
-/// so it need not be reported.
+/// Serves a call until it ends. An error means that the client is gone or has cancelled the call,
+/// and need not be reported.
 pub(super) async fn serve<S: Services>(
     request: http::Request<RecvStream>,
     mut respond: SendResponse<Bytes>,

@@ -1,4 +1,4 @@
-//! One client connection of a server, and its calls.
+//! A client's connection to the server, and its calls.
 
 use std::{
     future::Future,
@@ -28,8 +28,8 @@ use crate::{
 /// The number of new calls that are accepted in one turn before open calls are polled.
 const ACCEPTED_PER_TURN: usize = 16;
 
-/// Serves a connection until the client disconnects, or, after `closing`, until its calls have
-/// ended.
+/// Serves a connection until the client disconnects or, once `closing` has completed, until all
+/// calls have ended.
 pub(super) async fn serve<T, S: Services>(
     socket: T,
     gate: Arc<Gate>,
@@ -51,11 +51,10 @@ pub(super) async fn serve<T, S: Services>(
         .max_concurrent_streams(limits.calls)
         .max_send_buffer_size(SEND_BUFFER)
         .data_frame_budget(FRAME_BUDGET)
-        // h2's default closes the connection at the 21st such call. More calls can reach their
+        // By default, h2 closes the connection at the 21st such call. More calls can reach their
         // deadlines while a large request of another call is processed.
         .max_pending_accept_reset_streams(limits.calls_given_up)
-        // Frames in flight to a call that has ended are not a fault, and connections are
-        // long-lived.
+        // Frames that arrive for an ended call are not an error, and connections are long-lived.
         .max_local_error_reset_streams(None)
         .handshake(socket);
     // A client that does not speak HTTP/2 is disconnected without an answer, because HTTP/2 defines
@@ -78,7 +77,7 @@ pub(super) async fn serve<T, S: Services>(
         if !is_closing && closing.as_mut().poll(context).is_ready() {
             is_closing = true;
             connection.with(|connection, calls| {
-                // The shutdown waits for the calls, and a channel may never end by itself.
+                // The shutdown waits for the calls, and a channel may never end on its own.
                 connection.is_closing = true;
                 connection.http2.graceful_shutdown();
                 calls.each(ServedCall::shut_down);
@@ -98,8 +97,8 @@ pub(super) async fn serve<T, S: Services>(
         }
         ended
     });
-    // Other tasks may write to their connections within this one, so tokio's cooperative budget
-    // must not apply.
+    // While it runs, other tasks may write to their connections, so tokio's cooperative budget must
+    // not apply.
     coop::unconstrained(turns).await;
 }
 
@@ -156,8 +155,8 @@ struct ServedCall<C> {
     kind: Kind<C>,
     /// The timer of the deadline that the client has set for the call, if it has set one.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// The open call, whose memory is released when this is dropped. Fields drop in the order of
-    /// their declaration, so this is dropped last.
+    /// The open call, whose memory is released when this value is dropped. Fields are dropped in
+    /// the order of their declaration, so this field is dropped last.
     _open: OpenCall,
 }
 
@@ -171,11 +170,10 @@ impl<T, S: Services> Served<T, S>
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    /// Enlarges the connection's HTTP/2 windows to their full size, if that is allowed.
+    /// Enlarges the HTTP/2 windows of the connection to their full size, if this is permitted.
     fn widen(&mut self) {
         if self.peer.widen() {
-            // This fails while the client has not acknowledged earlier settings, and is then
-            // repeated.
+            // This fails until the client has acknowledged earlier settings, and is then repeated.
             self.is_wide = self.http2.set_initial_window_size(STREAM_WINDOW).is_ok();
             self.http2.set_target_window_size(CONNECTION_WINDOW);
         }
@@ -205,8 +203,8 @@ where
 }
 
 impl<C: Channel> ServedCall<C> {
-    /// Ends the call because the server shuts down, if it is a channel. Other calls end by
-    /// themselves.
+    /// Ends the call because the server shuts down, if the call is a channel. Other calls end on
+    /// their own.
     fn shut_down(&mut self) {
         if let Kind::Channel(channel) = &self.kind {
             channel.end(Status::unavailable("The server is shutting down."));
@@ -214,8 +212,8 @@ impl<C: Channel> ServedCall<C> {
     }
 }
 
-/// Checks that a request is a gRPC request. Otherwise returns the HTTP response for it ("gRPC over
-/// HTTP2", Requests).
+/// Checks that a request is a gRPC request. If it is not, returns the HTTP response with which the
+/// server answers ("gRPC over HTTP2", Requests).
 fn is_grpc<T>(request: &http::Request<T>) -> Result<(), http::Response<()>> {
     let mut answer = http::Response::new(());
     if request.method() != http::Method::POST {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tonic::codegen::http::HeaderMap;
 
-/// Returns the timeout of a request, or `None` if it has no valid one.
+/// Returns the timeout of a request, or `None` if the request has no valid timeout.
 pub(super) fn timeout(request: &HeaderMap) -> Option<Duration> {
     let (unit, digits) = request.get("grpc-timeout")?.as_bytes().split_last()?;
     if !(1..=8).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {

@@ -1,5 +1,5 @@
-//! The acceptance of connections: without delays for small packets, with notification of an
-//! observer, and with a pause after each error, such as a lack of file descriptors.
+//! Accepts connections. Small packets are sent without delay, an observer is notified, and a pause
+//! follows each error, such as a lack of file descriptors.
 
 use std::{
     future::Future,
@@ -59,7 +59,8 @@ impl Incoming {
         Self { listener, admission, observer, rest: None }
     }
 
-    /// Returns the next admitted connection. It never fails; errors are reported to the observer.
+    /// Returns the next admitted connection. This never fails, because errors are reported to the
+    /// observer.
     pub(super) async fn next(&mut self) -> Accepted {
         std::future::poll_fn(|context| self.poll_next(context)).await
     }
@@ -75,7 +76,8 @@ impl Incoming {
                 Ok((stream, address)) => {
                     // Dropping the socket closes it.
                     let Some(peer) = this.admission.arrive(address) else { continue };
-                    // This fails for a socket that is already closed, which is detected soon after.
+                    // This fails if the socket is already closed, which is detected soon
+                    // afterwards.
                     let _ = stream.set_nodelay(true);
                     let observer = this.observer.clone();
                     if let Some(observer) = &observer {

@@ -1,8 +1,8 @@
 //! The shortening of trailers that are too long for a client.
 //!
-//! A client announces the size of metadata that it accepts, and may close the connection over
-//! larger ones. If a status exceeds the limit, it is sent with shorter details, and if even those
-//! are too long, with none.
+//! A client announces the size of metadata that it accepts, and may close the connection if
+//! metadata are larger. A status that exceeds the limit is sent with shorter details or, if even
+//! those are too long, without details.
 
 use bytes::Bytes;
 use tonic::{
@@ -12,20 +12,20 @@ use tonic::{
 
 /// The header that carries the details of a status.
 const DETAILS: &str = "grpc-status-details-bin";
-/// The number of bytes that a header counts for, in addition to its name and value (RFC 9113,
-/// section 6.5.2).
+/// The number of bytes with which each header counts towards the limit, in addition to its name and
+/// value (RFC 9113, section 6.5.2).
 const OVERHEAD: usize = 32;
 /// The beginning of the user agent of grpc-js, which runs on Node.js.
 const NODE: &[u8] = b"grpc-node-js/";
-/// The header limit of Node.js; see [`limit`].
+/// The largest size in bytes of response headers that Node.js accepts ([`limit`] applies it).
 const NODE_LIMIT: usize = 64 << 10;
-/// The number of bytes that the `:status` header counts for. It is added later if the status is
-/// sent in the head of the response.
+/// The number of bytes with which the `:status` header counts towards the limit. It is added later
+/// if the status is sent in the headers of the response.
 const STATUS: usize = 7 + 3 + OVERHEAD;
 
 /// Returns the header limit of a request's client, given the limit that it announced. Node.js
-/// announces none, but the nghttp2 in it accepts headers of at most 64 KiB and hangs over longer
-/// ones.
+/// announces no limit, but its HTTP/2 library nghttp2 accepts headers of at most 64 KiB and hangs
+/// if they are longer.
 pub(super) fn limit(request: &HeaderMap, announced: usize) -> usize {
     let agent = request.get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
     let node = agent.windows(NODE.len()).any(|part| part == NODE);
@@ -47,7 +47,7 @@ pub(super) fn fit(headers: &mut HeaderMap, limit: usize, shorter: fn(&[u8]) -> B
             full.message(),
         );
         headers.remove(DETAILS);
-        // The text comes from a header, so it fits into one.
+        // The text comes from a header, so it is valid in a header.
         let _ = Status::with_details(full.code(), message, details).add_header(headers);
         if size(headers) <= limit {
             return;

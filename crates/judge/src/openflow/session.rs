@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use openflow::framing::Framer;
 use openflow::wire::{Header, MessageType};
 use openflow::{ErrorReason, Version, v1_0, v1_3};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::channel::{ConnectError, Exchange, TIMEOUT};
 
@@ -54,9 +56,56 @@ impl Frame {
     }
 }
 
+/// A connection to a switch, plain or with TLS.
+enum Stream {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
+}
+
+impl Stream {
+    fn new(socket: TcpStream, tls: Option<Arc<ServerConfig>>) -> Result<Self, ConnectError> {
+        socket.set_nonblocking(false)?;
+        socket.set_nodelay(true)?;
+        let Some(config) = tls else { return Ok(Self::Plain(socket)) };
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        let connection = ServerConnection::new(config).map_err(std::io::Error::other)?;
+        let mut stream = Box::new(StreamOwned::new(connection, socket));
+        while stream.conn.is_handshaking() {
+            let done = stream.conn.complete_io(&mut stream.sock);
+            done.map_err(|error| ConnectError::Handshake {
+                cause: format!(
+                    "TLS could not be established: {error}; it must connect with TLS, trust the certificate shown \
+                     to it, and show one of the authorities for switches if there are any"
+                ),
+            })?;
+        }
+        Ok(Self::Tls(stream))
+    }
+
+    fn read(&mut self, buffer: &mut [u8], within: Duration) -> std::io::Result<usize> {
+        match self {
+            Self::Plain(socket) => {
+                socket.set_read_timeout(Some(within))?;
+                socket.read(buffer)
+            }
+            Self::Tls(stream) => {
+                stream.sock.set_read_timeout(Some(within))?;
+                stream.read(buffer)
+            }
+        }
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.write_all(bytes),
+            Self::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+}
+
 /// A connection, and the record of the messages on it.
 pub(super) struct Session {
-    socket: TcpStream,
+    stream: Stream,
     framer: Framer,
     version: Version,
     next_xid: u32,
@@ -78,6 +127,7 @@ impl Session {
     pub(super) fn accept(
         listener: &TcpListener,
         only: Option<Version>,
+        tls: Option<Arc<ServerConfig>>,
         stop: &AtomicBool,
     ) -> Result<Self, ConnectError> {
         listener.set_nonblocking(true)?;
@@ -96,11 +146,10 @@ impl Session {
             }
             std::thread::sleep(LOOK);
         };
-        socket.set_nonblocking(false)?;
-        socket.set_nodelay(true)?;
+        let stream = Stream::new(socket, tls)?;
         let version = only.unwrap_or(Version::V1_3);
         let mut session = Self {
-            socket,
+            stream,
             framer: Framer::new(),
             version,
             next_xid: 1,
@@ -250,9 +299,7 @@ impl Session {
     }
 
     fn write(&mut self, frame: &[u8]) -> Result<(), Lost> {
-        self.socket
-            .write_all(frame)
-            .map_err(|error| Lost(format!("the connection failed: {error}")))
+        self.stream.write(frame).map_err(|error| Lost(format!("the connection failed: {error}")))
     }
 
     /// Returns the next message, at most after some time. Echo requests are answered.
@@ -268,8 +315,7 @@ impl Session {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.socket.set_read_timeout(Some(left)).map_err(failed)?;
-            let count = match self.socket.read(&mut chunk) {
+            let count = match self.stream.read(&mut chunk, left) {
                 Ok(0) => return Err(Lost("the switch closed the connection".to_owned())),
                 Ok(count) => count,
                 Err(error)

@@ -12,7 +12,7 @@ use openflow_switch::{FlowTables, OpenFlowSwitch, SwitchOptions};
 
 use super::bench::Bench;
 use super::session::{Frame, Session, listen};
-use super::{judge_openflow, requirements};
+use super::{Listening, judge_openflow, requirements};
 use crate::Verdict;
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
@@ -120,11 +120,15 @@ fn connect(address: SocketAddr, version: Version) {
     });
 }
 
+fn listening(only: Option<Version>) -> Listening<'static> {
+    Listening { address: ([127, 0, 0, 1], 0).into(), only, tls: None }
+}
+
 /// Returns a bench with an emulated switch.
 fn bench(version: Version) -> Bench {
     let listener: TcpListener = listen(([127, 0, 0, 1], 0).into()).expect("a port");
     connect(listener.local_addr().expect("it is bound"), version);
-    let session = Session::accept(&listener, Some(version), &AtomicBool::new(false));
+    let session = Session::accept(&listener, Some(version), None, &AtomicBool::new(false));
     Bench::new(session.expect("it connects"))
 }
 
@@ -133,8 +137,7 @@ fn a_switch_without_faults_meets_every_requirement() {
     let mut all = Vec::new();
     for version in VERSIONS {
         let outcome = judge_openflow(
-            ([127, 0, 0, 1], 0).into(),
-            Some(version),
+            &listening(Some(version)),
             &AtomicBool::new(false),
             &mut |address| connect(address, version),
             &mut |_, _| {},
@@ -184,8 +187,7 @@ fn names_are_unique_and_sections_are_numbers() {
 #[test]
 fn a_peer_that_is_no_switch_is_named() {
     let outcome = judge_openflow(
-        ([127, 0, 0, 1], 0).into(),
-        None,
+        &listening(None),
         &AtomicBool::new(false),
         &mut |address| {
             thread::spawn(move || {

@@ -1,8 +1,8 @@
 //! HELLO and the negotiation of a version: OpenFlow 1.3.5, 6.3.2 and 7.5.1.
 //!
-//! Since 1.3.1 a HELLO may contain a bitmap of the versions that its sender speaks. If both sides
-//! sent one, the highest version in both is used. Otherwise it is the smaller of the two versions
-//! in the headers, even if a side does not speak that version.
+//! Since 1.3.1, a HELLO may contain a bitmap of the versions that its sender speaks. If both sides
+//! sent a bitmap, the highest version that both bitmaps contain is used. Otherwise, the smaller of
+//! the two versions in the headers is used, even if a side does not speak it.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub struct OfferedVersions {
 }
 
 impl OfferedVersions {
-    /// Returns the offer of a side that speaks `versions`, or both versions if that is empty.
+    /// Returns the offer of a side that speaks `versions`, or both versions if `versions` is empty.
     ///
     /// A HELLO of OpenFlow 1.0 carries no bitmap, because 1.0.0 leaves its body empty.
     pub(super) fn of(versions: &[Version]) -> Self {
@@ -65,7 +65,7 @@ impl OfferedVersions {
     }
 
     /// Returns the version to use with a peer that offers `theirs`, or `None` if this side does not
-    /// speak it.
+    /// speak that version.
     pub(super) fn choose(self, theirs: Self) -> Option<Version> {
         let wire = match (self.bitmap, theirs.bitmap) {
             (Some(ours), Some(theirs)) => (ours & theirs).checked_ilog2()? as u8,
@@ -101,7 +101,7 @@ impl fmt::Display for OfferedVersions {
     }
 }
 
-/// Writes the name of a version; wire versions 1 to 6 are OpenFlow 1.0 to 1.5.
+/// Writes the name of a version. The wire versions 1 to 6 are OpenFlow 1.0 to 1.5.
 fn name(f: &mut fmt::Formatter<'_>, wire: u8) -> fmt::Result {
     match wire {
         1..=6 => write!(f, "1.{}", wire - 1),

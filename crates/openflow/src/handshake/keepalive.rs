@@ -8,7 +8,7 @@ use crate::{Version, Xid};
 /// A keepalive: it sends an echo request when the peer has been silent for some time, and reports
 /// the peer as dead if it stays silent.
 ///
-/// Times count from a moment of the caller's choice, which must not change between calls.
+/// Times count from a moment that the caller chooses and that must not change between calls.
 #[derive(Clone, Debug)]
 pub struct Keepalive {
     interval: Duration,
@@ -26,12 +26,12 @@ pub struct Keepalive {
 pub enum Liveness {
     /// The peer is not known to be dead, and no echo request was needed.
     Alive {
-        /// The time of the next poll, at the latest.
+        /// The latest time of the next poll.
         next: Duration,
     },
     /// An echo request was appended.
     Asked {
-        /// The time of the next poll, at the latest.
+        /// The latest time of the next poll.
         next: Duration,
     },
     /// The peer did not answer an echo request in time.
@@ -51,7 +51,7 @@ impl Keepalive {
         Self { interval, patience, last_heard: now, asked, pending, next_xid: first_xid }
     }
 
-    /// Records that the peer sent a message of any kind.
+    /// Records that the peer sent a message of any kind at the time `now`.
     pub fn heard(&mut self, now: Duration) {
         self.last_heard = now;
         self.asked = None;

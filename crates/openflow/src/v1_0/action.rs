@@ -1,7 +1,7 @@
 //! The actions on packets: OpenFlow 1.0.0, 5.2.4.
 //!
 //! An action of a type that the specification does not define is kept as [`Action::Other`]: the
-//! switch, not the decoder, decides whether to answer it with an error.
+//! switch, and not the decoder, decides whether to answer the action with an error.
 
 use crate::structure::Wire;
 use std::net::Ipv4Addr;
@@ -36,34 +36,34 @@ mod kind {
 /// An action on a packet (`ofp_action_*`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Send the packet out of a port.
+    /// Sends the packet out of a port.
     Output {
         /// The port to which the packet is sent.
         port: PortNo,
         /// The maximum number of bytes of the packet to send, if the port is the controller.
         max_len: u16,
     },
-    /// Set the VLAN id, adding a tag if there is none.
+    /// Sets the VLAN id, adding a tag if there is none.
     SetVlanVid(u16),
-    /// Set the VLAN priority, adding a tag if there is none.
+    /// Sets the VLAN priority, adding a tag if there is none.
     SetVlanPcp(u8),
-    /// Remove the VLAN tag.
+    /// Removes the VLAN tag.
     StripVlan,
-    /// Set the Ethernet source.
+    /// Sets the Ethernet source.
     SetDlSrc(MacAddress),
-    /// Set the Ethernet destination.
+    /// Sets the Ethernet destination.
     SetDlDst(MacAddress),
-    /// Set the IPv4 source.
+    /// Sets the IPv4 source.
     SetNwSrc(Ipv4Addr),
-    /// Set the IPv4 destination.
+    /// Sets the IPv4 destination.
     SetNwDst(Ipv4Addr),
-    /// Set the IP type of service.
+    /// Sets the IP type of service.
     SetNwTos(u8),
-    /// Set the TCP or UDP source port.
+    /// Sets the TCP or UDP source port.
     SetTpSrc(u16),
-    /// Set the TCP or UDP destination port.
+    /// Sets the TCP or UDP destination port.
     SetTpDst(u16),
-    /// Send the packet out of a port through one of its queues.
+    /// Sends the packet out of a port through one of its queues.
     Enqueue {
         /// The port to which the packet is sent: a physical port or `IN_PORT`.
         port: PortNo,
@@ -72,7 +72,7 @@ pub enum Action {
     },
     /// An extension by a vendor.
     Vendor {
-        /// The vendor's IEEE OUI, or a number given by the ONF.
+        /// The vendor's IEEE OUI, or a number assigned by the ONF.
         vendor: u32,
         /// The bytes of the action after the vendor's number. Their length must be a multiple of 8,
         /// and may be 0.
@@ -225,13 +225,13 @@ fn header(out: &mut Vec<u8>, kind: u16, length: u16) {
     out.extend_from_slice(&length.to_be_bytes());
 }
 
-/// Appends an action of 8 bytes with a body of four bytes.
+/// Appends an action of 8 bytes, whose body has four bytes.
 fn short(out: &mut Vec<u8>, kind: u16, body: [u8; 4]) {
     header(out, kind, 8);
     out.extend_from_slice(&body);
 }
 
-/// Returns the four bytes of a 16-bit field that is followed by two bytes of padding.
+/// Returns four bytes: a 16-bit field, and two bytes of padding after it.
 fn upper(value: u16) -> [u8; 4] {
     let [high, low] = value.to_be_bytes();
     [high, low, 0, 0]
@@ -243,8 +243,8 @@ fn ethernet(out: &mut Vec<u8>, kind: u16, address: MacAddress) {
     pad(out, 6);
 }
 
-/// Returns the value of the length field of an action that consists of `fixed` bytes and a body
-/// which a vendor or a later specification defines.
+/// Returns the value of the length field of an action whose body a vendor or a later specification
+/// defines. `fixed` is the number of bytes before the body.
 fn extension_length(field: &'static str, fixed: usize, body: &[u8]) -> Result<u16, EncodeError> {
     let length = fixed.saturating_add(body.len());
     // The largest multiple of 8 that the length field can express.

@@ -20,7 +20,7 @@ structure! {
     /// Adds, changes or removes flow entries (`ofp_flow_mod`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowMod = "ofp_flow_mod" {
-        /// The packets that the entry applies to.
+        /// The packets to which the entry applies.
         pub match_fields: Match,
         /// The controller's cookie for the entry.
         pub cookie: u64,
@@ -33,14 +33,14 @@ structure! {
         /// The entry's priority. Among entries that match a packet, the one with the highest
         /// priority applies, and an entry without wildcards precedes all others.
         pub priority: u16,
-        /// The packet in the switch's buffer to which the new entry is applied, too.
+        /// The buffered packet to which the switch also applies the new entry.
         pub buffer_id: BufferId,
-        /// Restricts a removal to entries that output to this port; [`PortNo::NONE`] for no
-        /// restriction.
+        /// The port to which a removal is restricted: only entries that output to it are removed.
+        /// [`PortNo::NONE`] means no restriction.
         pub out_port: PortNo,
         /// The flags of the flow-mod.
         pub flags: FlowModFlags,
-        /// The actions on the packets; without any, the packets are dropped.
+        /// The actions on the packets. Without actions, the packets are dropped.
         pub actions: Vec<Action>,
     }
 }
@@ -80,7 +80,7 @@ structure! {
     /// A notification that a flow entry was removed (`ofp_flow_removed`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowRemoved = "ofp_flow_removed" {
-        /// The packets that the entry applied to.
+        /// The packets to which the entry applied.
         pub match_fields: Match,
         /// The controller's cookie for the entry.
         pub cookie: u64,
@@ -96,7 +96,7 @@ structure! {
         pub idle_timeout: u16; pad 2,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
     }
 }

@@ -11,29 +11,29 @@ bit_set! {
     /// Bits 8 to 13 and 14 to 19 are the numbers of wildcarded low bits of the IPv4 source and
     /// destination, see [`Wildcards::nw_src_ignored`].
     pub Wildcards: u32 {
-        /// Ingress port.
+        /// The ingress port.
         IN_PORT = 1 << 0,
-        /// VLAN id.
+        /// The VLAN id.
         DL_VLAN = 1 << 1,
-        /// Ethernet source.
+        /// The Ethernet source address.
         DL_SRC = 1 << 2,
-        /// Ethernet destination.
+        /// The Ethernet destination address.
         DL_DST = 1 << 3,
-        /// Ethernet type.
+        /// The Ethernet type.
         DL_TYPE = 1 << 4,
-        /// IP protocol, or the low byte of the ARP opcode.
+        /// The IP protocol, or the low byte of the ARP opcode.
         NW_PROTO = 1 << 5,
-        /// TCP or UDP source port, or the ICMP type.
+        /// The TCP or UDP source port, or the ICMP type.
         TP_SRC = 1 << 6,
-        /// TCP or UDP destination port, or the ICMP code.
+        /// The TCP or UDP destination port, or the ICMP code.
         TP_DST = 1 << 7,
-        /// The whole IPv4 source, so that any address matches.
+        /// The whole IPv4 source address, so that any address matches.
         NW_SRC_ALL = 32 << 8,
-        /// The whole IPv4 destination, so that any address matches.
+        /// The whole IPv4 destination address, so that any address matches.
         NW_DST_ALL = 32 << 14,
-        /// VLAN priority.
+        /// The VLAN priority.
         DL_VLAN_PCP = 1 << 20,
-        /// IP type of service.
+        /// The IP type of service.
         NW_TOS = 1 << 21,
         /// Every bit that the specification defines, so that all fields are wildcarded
         /// (`OFPFW_ALL`).
@@ -58,13 +58,15 @@ impl Wildcards {
         ignored(self.0 >> NW_DST_SHIFT & NW_MASK)
     }
 
-    /// Wildcards `bits` low bits of the IPv4 source; more than 32 means 32.
+    /// Returns the wildcards with the lowest `bits` bits of the IPv4 source wildcarded. A number
+    /// above 32 counts as 32.
     #[must_use]
     pub const fn with_nw_src_ignored(self, bits: u32) -> Self {
         Self(self.0 & !(NW_MASK << NW_SRC_SHIFT) | ignored(bits) << NW_SRC_SHIFT)
     }
 
-    /// Wildcards `bits` low bits of the IPv4 destination; more than 32 means 32.
+    /// Returns the wildcards with the lowest `bits` bits of the IPv4 destination wildcarded. A
+    /// number above 32 counts as 32.
     #[must_use]
     pub const fn with_nw_dst_ignored(self, bits: u32) -> Self {
         Self(self.0 & !(NW_MASK << NW_DST_SHIFT) | ignored(bits) << NW_DST_SHIFT)
@@ -87,29 +89,29 @@ structure! {
     pub struct Match = "ofp_match" {
         /// The fields that are wildcarded: packets are not compared with their values.
         pub wildcards: Wildcards,
-        /// Ingress port.
+        /// The ingress port.
         pub in_port: PortNo,
-        /// Ethernet source.
+        /// The Ethernet source address.
         pub dl_src: MacAddress,
-        /// Ethernet destination.
+        /// The Ethernet destination address.
         pub dl_dst: MacAddress,
-        /// VLAN id; [`Match::VLAN_NONE`] for packets without a tag.
+        /// The VLAN id, or [`Match::VLAN_NONE`] for packets without a tag.
         pub dl_vlan: u16,
-        /// VLAN priority.
+        /// The VLAN priority.
         pub dl_vlan_pcp: u8; pad 1,
-        /// Ethernet type; below 0x0600 is an IEEE 802.3 length, written as 0x05ff.
+        /// The Ethernet type, or 0x05ff for frames with an IEEE 802.3 length.
         pub dl_type: u16,
-        /// IP type of service: the DSCP in the upper six bits.
+        /// The IP type of service, with the DSCP in the upper six bits.
         pub nw_tos: u8,
-        /// IP protocol, or the low byte of the ARP opcode.
+        /// The IP protocol, or the low byte of the ARP opcode.
         pub nw_proto: u8; pad 2,
-        /// IPv4 source, or the sender's address in ARP.
+        /// The IPv4 source address, or the sender's address in ARP.
         pub nw_src: Ipv4Addr,
-        /// IPv4 destination, or the target's address in ARP.
+        /// The IPv4 destination address, or the target's address in ARP.
         pub nw_dst: Ipv4Addr,
-        /// TCP or UDP source port, or the ICMP type.
+        /// The TCP or UDP source port, or the ICMP type.
         pub tp_src: u16,
-        /// TCP or UDP destination port, or the ICMP code.
+        /// The TCP or UDP destination port, or the ICMP code.
         pub tp_dst: u16,
     }
 }
@@ -121,10 +123,10 @@ impl Default for Match {
 }
 
 impl Match {
-    /// The VLAN id that stands for packets without a tag (`OFP_VLAN_NONE`).
+    /// The VLAN id that represents packets without a tag (`OFP_VLAN_NONE`).
     pub const VLAN_NONE: u16 = 0xffff;
 
-    /// Returns the match that every packet meets.
+    /// Returns the match that every packet satisfies.
     pub const fn any() -> Self {
         Self {
             wildcards: Wildcards::ALL.with_nw_src_ignored(32).with_nw_dst_ignored(32),
@@ -201,7 +203,7 @@ impl Match {
     }
 
     /// Restricts the match to packets whose IPv4 source begins with the first `prefix` bits of
-    /// `address`; more than 32 means 32.
+    /// `address`. A number above 32 counts as 32.
     #[must_use]
     pub const fn with_nw_src(mut self, address: Ipv4Addr, prefix: u32) -> Self {
         self.nw_src = address;
@@ -210,7 +212,7 @@ impl Match {
     }
 
     /// Restricts the match to packets whose IPv4 destination begins with the first `prefix` bits of
-    /// `address`; more than 32 means 32.
+    /// `address`. A number above 32 counts as 32.
     #[must_use]
     pub const fn with_nw_dst(mut self, address: Ipv4Addr, prefix: u32) -> Self {
         self.nw_dst = address;

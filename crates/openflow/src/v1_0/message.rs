@@ -10,7 +10,7 @@ use crate::wire::{HEADER_LENGTH, Header, MessageType};
 use crate::{Version, Xid};
 
 structure! {
-    /// An error (`ofp_error_msg`). Type and code keep their wire values;
+    /// An error (`ofp_error_msg`). Type and code have their wire values.
     /// [`ErrorReason`](crate::ErrorReason) names those that the specification defines.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct ErrorMessage = "ofp_error_msg" {
@@ -27,7 +27,7 @@ structure! {
     /// A vendor's message (`ofp_vendor_header`).
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct Vendor = "ofp_vendor_header" {
-        /// The vendor's IEEE OUI, or a number given by the ONF.
+        /// The vendor's IEEE OUI, or a number assigned by the ONF.
         pub vendor: u32,
         /// The bytes of the message after the vendor's number.
         pub body: Vec<u8>,
@@ -38,8 +38,8 @@ bodies! {
     /// A message of OpenFlow 1.0 without its header.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub enum Message by message_type: MessageType {
-        /// Opens the connection. 1.0.0 requires an empty body; 1.0.1 allows elements in it, which
-        /// [`handshake`](crate::handshake) reads.
+        /// A message that opens the connection. OpenFlow 1.0.0 requires an empty body. 1.0.1 allows
+        /// elements in the body, which [`handshake`](crate::handshake) reads.
         Hello(Vec<u8>) = 0,
         /// An error, such as the reason why the switch refused a request.
         Error(ErrorMessage) = 1,
@@ -57,7 +57,7 @@ bodies! {
         GetConfigRequest = 7,
         /// The switch's configuration, in reply to a request for it.
         GetConfigReply(SwitchConfig) = 8,
-        /// A new configuration for the switch; there is no reply.
+        /// A new configuration for the switch, to which there is no reply.
         SetConfig(SwitchConfig) = 9,
         /// A packet that the switch sends to the controller.
         PacketIn(PacketIn) = 10,
@@ -67,15 +67,15 @@ bodies! {
         PortStatus(PortStatus) = 12,
         /// A packet that the controller makes the switch send.
         PacketOut(PacketOut) = 13,
-        /// Adds, changes or removes flow entries.
+        /// A message that adds, changes or removes flow entries.
         FlowMod(FlowMod) = 14,
-        /// Changes a port.
+        /// A message that changes a port.
         PortMod(PortMod) = 15,
         /// A request for statistics of the switch.
         StatsRequest(StatsRequest) = 16,
         /// Statistics, or a part of them.
         StatsReply(StatsReply) = 17,
-        /// A request to process all previous messages first.
+        /// A request to process all earlier messages before later ones.
         BarrierRequest = 18,
         /// The notice that the messages before the barrier request are processed.
         BarrierReply = 19,
@@ -91,7 +91,7 @@ impl Message {
     /// it.
     ///
     /// Values that the specification does not define are kept wherever their length is known. The
-    /// message encodes to the original bytes, except that padding becomes zero.
+    /// message encodes to the original bytes, except that padding is zero.
     pub fn decode(frame: &[u8]) -> Result<(Xid, Self), DecodeError> {
         let header = Header::new_checked(frame)?;
         if header.version() != Version::V1_0.wire() {
@@ -115,7 +115,7 @@ impl Message {
         Ok((header.xid(), decoded))
     }
 
-    /// Appends the message with its header. On failure `out` is unchanged.
+    /// Appends the message with its header. If this fails, `out` is unchanged.
     pub fn encode(&self, xid: Xid, out: &mut Vec<u8>) -> Result<(), EncodeError> {
         let start = out.len();
         let encoded = self.encode_whole(xid, start, out);

@@ -1,7 +1,7 @@
 //! Packets between switch and controller: OpenFlow 1.0.0, 5.4.1 and 5.3.6.
 //!
-//! These are the owned representations; code that handles millions of packets per second uses the
-//! views and emitters in [`wire`](crate::wire).
+//! These types own their contents. Code that handles millions of packets per second uses the views
+//! and emitters in [`wire`](crate::wire).
 
 use super::{Action, PortNo};
 use crate::BufferId;
@@ -39,9 +39,10 @@ structure! {
 /// A packet for the switch to send (`ofp_packet_out`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PacketOut {
-    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if `data` is the packet.
+    /// The buffered packet that the switch must send, or [`BufferId::NO_BUFFER`] if `data` is the
+    /// packet.
     pub buffer_id: BufferId,
-    /// The port that counts as the packet's ingress port.
+    /// The port that is treated as the packet's ingress port.
     pub in_port: PortNo,
     /// The actions that the switch applies to the packet.
     pub actions: Vec<Action>,

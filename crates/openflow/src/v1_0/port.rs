@@ -4,20 +4,21 @@ use std::fmt;
 
 use crate::{FixedText, MacAddress, PortNumber};
 
-/// A port number: physical ports below `0xff00`, reserved numbers from there on (`ofp_port`).
+/// A port number (`ofp_port`). Physical ports have numbers below `0xff00`, and higher numbers are
+/// reserved.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortNo(pub u16);
 
 fields! { PortNo }
 
 impl PortNo {
-    /// The end of the numbers that ports of the switch can have (`OFPP_MAX`).
+    /// The exclusive upper limit of the numbers of physical ports (`OFPP_MAX`).
     pub const MAX: Self = Self(0xff00);
     /// The ingress port of the packet.
     pub const IN_PORT: Self = Self(0xfff8);
-    /// The flow table; in packet-out messages only.
+    /// The flow table, which packet-out messages can use as a port.
     pub const TABLE: Self = Self(0xfff9);
-    /// The forwarding of a switch without OpenFlow.
+    /// The forwarding by the switch as if it had no OpenFlow.
     pub const NORMAL: Self = Self(0xfffa);
     /// Every port except the ingress port and those that the spanning tree disables.
     pub const FLOOD: Self = Self(0xfffb);
@@ -94,25 +95,25 @@ bit_set! {
 bit_set! {
     /// Rates and media of a port (`ofp_port_features`).
     pub PortFeatures: u32 {
-        /// 10 Mbit/s, half duplex.
+        /// The rate 10 Mbit/s in half duplex.
         MB10_HALF = 1 << 0,
-        /// 10 Mbit/s, full duplex.
+        /// The rate 10 Mbit/s in full duplex.
         MB10_FULL = 1 << 1,
-        /// 100 Mbit/s, half duplex.
+        /// The rate 100 Mbit/s in half duplex.
         MB100_HALF = 1 << 2,
-        /// 100 Mbit/s, full duplex.
+        /// The rate 100 Mbit/s in full duplex.
         MB100_FULL = 1 << 3,
-        /// 1 Gbit/s, half duplex.
+        /// The rate 1 Gbit/s in half duplex.
         GB1_HALF = 1 << 4,
-        /// 1 Gbit/s, full duplex.
+        /// The rate 1 Gbit/s in full duplex.
         GB1_FULL = 1 << 5,
-        /// 10 Gbit/s, full duplex.
+        /// The rate 10 Gbit/s in full duplex.
         GB10_FULL = 1 << 6,
-        /// Copper medium.
+        /// A copper medium.
         COPPER = 1 << 7,
-        /// Fibre medium.
+        /// A fibre medium.
         FIBER = 1 << 8,
-        /// Auto-negotiation.
+        /// Auto-negotiation of rate and duplex mode.
         AUTONEG = 1 << 9,
         /// Pause frames of Ethernet flow control.
         PAUSE = 1 << 10,
@@ -170,18 +171,19 @@ structure! {
 }
 
 structure! {
-    /// Changes a port (`ofp_port_mod`).
+    /// A message that changes a port (`ofp_port_mod`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PortMod = "ofp_port_mod" {
         /// The port to change.
         pub port_no: PortNo,
-        /// The port's Ethernet address, which must be correct, as a safeguard.
+        /// The port's Ethernet address. It must be correct, which protects against changing a wrong
+        /// port.
         pub hw_addr: MacAddress,
-        /// The new configuration of the port, as far as `mask` selects its bits.
+        /// The new configuration of the port. Only the bits in `mask` apply.
         pub config: PortConfig,
         /// The bits of `config` to change.
         pub mask: PortConfig,
-        /// The features to advertise; no bits leave them unchanged.
+        /// The features to advertise. If no bit is set, the features are unchanged.
         pub advertise: PortFeatures; pad 4,
     }
 }

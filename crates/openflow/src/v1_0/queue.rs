@@ -15,8 +15,8 @@ const PROPERTY_MIN_RATE: u16 = 1;
 /// A property of a queue (`ofp_queue_prop_header` and what follows it).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueProperty {
-    /// The least share of the port's rate that the queue gets, in tenths of a percent; values above
-    /// 1000 mean that there is no guarantee.
+    /// The least share of the port's rate that the queue gets, in tenths of a percent. A value
+    /// above 1000 means that there is no guarantee.
     MinRate(u16),
     /// A property that the specification does not define, or `OFPQT_NONE` (0), which has no body.
     Other {

@@ -1,7 +1,7 @@
 //! Statistics: OpenFlow 1.0.0, 5.3.5.
 //!
-//! A reply that does not fit one message is sent in parts, all but the last of which say that more
-//! follow. [`StatsReplyBody::into_parts`] splits a reply.
+//! A reply that does not fit into one message is sent in parts. All parts except the last have a
+//! flag that states that more parts follow. [`StatsReplyBody::into_parts`] splits a reply.
 
 mod parts;
 mod records;
@@ -21,15 +21,15 @@ open_enum! {
     pub StatsType: u16 {
         /// The description of the switch.
         DESC = 0,
-        /// Individual flow entries.
+        /// The counters of individual flow entries.
         FLOW = 1,
         /// The sums of the counters of flow entries.
         AGGREGATE = 2,
-        /// Tables.
+        /// The counters of tables.
         TABLE = 3,
-        /// Ports.
+        /// The counters of ports.
         PORT = 4,
-        /// Queues.
+        /// The counters of queues.
         QUEUE = 5,
         /// An extension by a vendor.
         VENDOR = 0xffff,
@@ -104,7 +104,7 @@ bit_set! {
 /// Statistics, or a part of them (`ofp_stats_reply`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatsReply {
-    /// The flags, which say whether more parts follow.
+    /// The flags, which state whether more parts follow.
     pub flags: StatsReplyFlags,
     /// The statistics.
     pub body: StatsReplyBody,

@@ -14,7 +14,7 @@ bit_set! {
         PORT_STATS = 1 << 2,
         /// The switch speaks the spanning tree protocol.
         STP = 1 << 3,
-        /// Reserved; must be zero.
+        /// A reserved bit, which must be zero.
         RESERVED = 1 << 4,
         /// The switch can reassemble IP fragments.
         IP_REASM = 1 << 5,
@@ -26,31 +26,31 @@ bit_set! {
 }
 
 bit_set! {
-    /// The actions that the switch supports: bit `n` for the action of type `n`.
+    /// The actions that the switch supports. Bit `n` stands for the action of type `n`.
     pub ActionTypes: u32 {
-        /// Send out of a port.
+        /// Sends out of a port.
         OUTPUT = 1 << 0,
-        /// Set the VLAN id.
+        /// Sets the VLAN id.
         SET_VLAN_VID = 1 << 1,
-        /// Set the VLAN priority.
+        /// Sets the VLAN priority.
         SET_VLAN_PCP = 1 << 2,
-        /// Remove the VLAN tag.
+        /// Removes the VLAN tag.
         STRIP_VLAN = 1 << 3,
-        /// Set the Ethernet source.
+        /// Sets the Ethernet source.
         SET_DL_SRC = 1 << 4,
-        /// Set the Ethernet destination.
+        /// Sets the Ethernet destination.
         SET_DL_DST = 1 << 5,
-        /// Set the IPv4 source.
+        /// Sets the IPv4 source.
         SET_NW_SRC = 1 << 6,
-        /// Set the IPv4 destination.
+        /// Sets the IPv4 destination.
         SET_NW_DST = 1 << 7,
-        /// Set the IP type of service.
+        /// Sets the IP type of service.
         SET_NW_TOS = 1 << 8,
-        /// Set the TCP or UDP source port.
+        /// Sets the TCP or UDP source port.
         SET_TP_SRC = 1 << 9,
-        /// Set the TCP or UDP destination port.
+        /// Sets the TCP or UDP destination port.
         SET_TP_DST = 1 << 10,
-        /// Send through a queue.
+        /// Sends through a queue.
         ENQUEUE = 1 << 11,
         /// Every action that the specification defines.
         ALL = (1 << 12) - 1,
@@ -77,7 +77,7 @@ structure! {
 }
 
 open_enum! {
-    /// The treatment of IP fragments (`ofp_config_flags`, which has no other bits).
+    /// The treatment of IP fragments (`ofp_config_flags`, in which no other bits are defined).
     pub FragmentHandling: u16 {
         /// Processes fragments like other packets.
         NORMAL = 0,
@@ -96,8 +96,8 @@ structure! {
     pub struct SwitchConfig = "ofp_switch_config" {
         /// The treatment of IP fragments.
         pub flags: FragmentHandling,
-        /// The number of bytes of a packet that are sent to the controller when no flow entry
-        /// matches it.
+        /// The number of bytes of a packet that are sent to the controller if no flow entry matches
+        /// the packet.
         pub miss_send_len: u16,
     }
 }

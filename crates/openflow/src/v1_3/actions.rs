@@ -13,39 +13,39 @@ use crate::error::{DecodeError, EncodeError};
 open_enum! {
     /// The type of an action, `ofp_action_type`.
     pub ActionType: u16 {
-        /// Send the packet out of a port.
+        /// Sends the packet out of a port.
         OUTPUT = 0,
-        /// Copy the TTL outwards.
+        /// Copies the TTL outwards.
         COPY_TTL_OUT = 11,
-        /// Copy the TTL inwards.
+        /// Copies the TTL inwards.
         COPY_TTL_IN = 12,
-        /// Set the MPLS TTL.
+        /// Sets the MPLS TTL.
         SET_MPLS_TTL = 15,
-        /// Decrement the MPLS TTL.
+        /// Decrements the MPLS TTL.
         DEC_MPLS_TTL = 16,
-        /// Push a VLAN tag.
+        /// Pushes a VLAN tag.
         PUSH_VLAN = 17,
-        /// Pop the outer VLAN tag.
+        /// Pops the outer VLAN tag.
         POP_VLAN = 18,
-        /// Push an MPLS label.
+        /// Pushes an MPLS label.
         PUSH_MPLS = 19,
-        /// Pop the outer MPLS label.
+        /// Pops the outer MPLS label.
         POP_MPLS = 20,
-        /// Choose the queue for output.
+        /// Chooses the queue for output.
         SET_QUEUE = 21,
-        /// Apply a group.
+        /// Applies a group.
         GROUP = 22,
-        /// Set the IP TTL.
+        /// Sets the IP TTL.
         SET_NW_TTL = 23,
-        /// Decrement the IP TTL.
+        /// Decrements the IP TTL.
         DEC_NW_TTL = 24,
-        /// Set a header field.
+        /// Sets a header field.
         SET_FIELD = 25,
-        /// Push a provider backbone bridge tag.
+        /// Pushes a provider backbone bridge tag.
         PUSH_PBB = 26,
-        /// Pop the outer provider backbone bridge tag.
+        /// Pops the outer provider backbone bridge tag.
         POP_PBB = 27,
-        /// Defined by an experimenter.
+        /// An experimenter defines the action.
         EXPERIMENTER = 0xffff,
     }
 }
@@ -55,12 +55,13 @@ open_enum! {
     pub MaxLen: u16 {
         /// The largest number of bytes of a buffered packet that can be requested.
         MAX = 0xffe5,
-        /// The request for the whole packet, which is then not buffered.
+        /// The request for the whole packet, which the switch then does not buffer.
         NO_BUFFER = 0xffff,
     }
 }
 
-/// One action, in a list that is applied in order or in a set that is executed at the end.
+/// An action. It is an element of a list that is applied in order, or of a set that is executed at
+/// the end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Sends the packet out of a port.
@@ -86,7 +87,7 @@ pub enum Action {
     PushMpls(u16),
     /// Pops the outermost MPLS label. The value is the Ethernet type of the packet without it.
     PopMpls(u16),
-    /// Chooses the queue of the port that the packet is sent out of.
+    /// Chooses the queue of the port to which the packet is sent.
     SetQueue(QueueId),
     /// Processes the packet by a group.
     Group(GroupId),
@@ -94,7 +95,7 @@ pub enum Action {
     SetNwTtl(u8),
     /// Decrements the IP TTL.
     DecNwTtl,
-    /// Sets a header field; the specification allows no mask here.
+    /// Sets a header field. The specification allows no mask in this action.
     SetField(Oxm),
     /// Pushes a provider backbone bridge tag with this Ethernet type (0x88e7).
     PushPbb(u16),
@@ -125,8 +126,8 @@ impl Action {
         Self::Output { port, max_len: MaxLen::NO_BUFFER }
     }
 
-    /// Creates an action that sends the packet to the controller, at most `max_len` bytes of it if
-    /// the switch can buffer it.
+    /// Creates an action that sends the packet to the controller. If the switch can buffer the
+    /// packet, it sends at most the first `max_len` bytes.
     pub const fn to_controller(max_len: MaxLen) -> Self {
         Self::Output { port: PortNumber::CONTROLLER, max_len }
     }

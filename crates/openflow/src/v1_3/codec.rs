@@ -1,7 +1,7 @@
 //! Helpers to read and write the structures of this version.
 //!
-//! Two shapes of type-length-values are frequent: one whose length counts its padding (actions,
-//! instructions), and one whose padding follows uncounted (matches, properties).
+//! Two kinds of type-length-values are frequent. The length of the first kind includes the padding
+//! (actions, instructions), and the length of the second kind does not (matches, properties).
 
 use crate::cursor::{Reader, pad, patch_length};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -38,7 +38,7 @@ pub(super) fn aligned_tlv<'a>(
     Ok((kind, value))
 }
 
-/// Begins a type-length-value and returns its position; one of the `end` functions fills in the
+/// Begins a type-length-value and returns its position. One of the `end` functions later writes the
 /// length.
 pub(super) fn begin(out: &mut Vec<u8>, kind: u16) -> usize {
     let start = out.len();
@@ -47,7 +47,7 @@ pub(super) fn begin(out: &mut Vec<u8>, kind: u16) -> usize {
     start
 }
 
-/// Ends a type-length-value that must already be a multiple of eight bytes long.
+/// Ends a type-length-value without padding. Its length must be a multiple of eight bytes.
 pub(super) fn end_aligned(
     out: &mut [u8],
     start: usize,
@@ -61,7 +61,7 @@ pub(super) fn end_aligned(
     patch_length(out, start, start + 2, field)
 }
 
-/// Ends a type-length-value with padding that its length counts.
+/// Ends a type-length-value with padding that its length includes.
 pub(super) fn end_counting_padding(
     out: &mut Vec<u8>,
     start: usize,
@@ -72,7 +72,7 @@ pub(super) fn end_counting_padding(
     patch_length(out, start, start + 2, field)
 }
 
-/// Ends a type-length-value and appends padding that its length does not count.
+/// Ends a type-length-value and appends padding that its length does not include.
 pub(super) fn end_then_pad(
     out: &mut Vec<u8>,
     start: usize,

@@ -1,6 +1,6 @@
 //! The errors with which a switch rejects a request (specification 1.3.5, section 7.4.4).
 //!
-//! Type and code keep their wire values; [`ErrorReason`] names those that the specification
+//! Type and code have their wire values. [`ErrorReason`] names those that the specification
 //! defines.
 
 use super::codec::{Wire, put_u16, put_u32};
@@ -8,12 +8,12 @@ use crate::cursor::Reader;
 use crate::error::{DecodeError, EncodeError};
 use crate::{ErrorReason, Version};
 
-/// An error message, `ofp_error_msg`; its transaction id is that of the failed request.
+/// An error message (`ofp_error_msg`). Its transaction id is that of the failed request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorMessage {
     /// An error that the specification defines, or whose type is unknown.
     Standard {
-        /// The type of the error, which says what kind of request failed.
+        /// The type of the error, which states what kind of request failed.
         error_type: u16,
         /// The reason of the error, as a code of the type.
         code: u16,

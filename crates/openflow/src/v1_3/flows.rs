@@ -36,9 +36,9 @@ bit_set! {
         CHECK_OVERLAP = 1 << 1,
         /// Resets the counters of an entry that the flow-mod changes.
         RESET_COUNTS = 1 << 2,
-        /// Lets the switch not count the packets of the entry.
+        /// Permits the switch not to count the packets of the entry.
         NO_PKT_COUNTS = 1 << 3,
-        /// Lets the switch not count the bytes of the entry.
+        /// Permits the switch not to count the bytes of the entry.
         NO_BYT_COUNTS = 1 << 4,
     }
 }
@@ -61,8 +61,8 @@ structure! {
     pub struct FlowMod = "ofp_flow_mod" {
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The bits of the cookie that an entry must share in order to be changed or deleted, or 0
-        /// for any cookie.
+        /// The bits of the cookie that are compared: an entry is changed or deleted only if its
+        /// cookie equals `cookie` in these bits. 0 means that any cookie is accepted.
         pub cookie_mask: u64,
         /// The table to change. With [`TableId::ALL`], a deletion applies to all tables.
         pub table_id: TableId,
@@ -72,20 +72,23 @@ structure! {
         pub idle_timeout: u16,
         /// The time in seconds after which the entry expires, or 0 for never.
         pub hard_timeout: u16,
-        /// The priority among entries that match a packet; the highest one wins.
+        /// The priority of the entry. Among the entries that match a packet, the one with the
+        /// highest priority applies.
         pub priority: u16,
-        /// The packet in the switch's buffer to which the new entry is applied, too.
+        /// The buffered packet to which the switch also applies the new entry.
         pub buffer_id: BufferId,
-        /// Deletes only entries that output to this port; [`PortNumber::ANY`] for all entries.
+        /// The port to which a deletion is restricted: only entries that output to it are deleted.
+        /// [`PortNumber::ANY`] means no restriction.
         pub out_port: PortNumber,
-        /// Deletes only entries that point to this group; [`GroupId::ANY`] for all entries.
+        /// The group to which a deletion is restricted: only entries that refer to it are deleted.
+        /// [`GroupId::ANY`] means no restriction.
         pub out_group: GroupId,
         /// The flags of the entry.
         pub flags: FlowModFlags; pad 2,
-        /// The packets that the entry applies to.
+        /// The packets to which the entry applies.
         pub match_fields: Match,
-        /// The instructions for these packets. Without any, the action set of the packet is
-        /// executed, and the packet is dropped if the set is empty.
+        /// The instructions for the packets that the entry matches. Without instructions, the
+        /// action set of a packet is executed. The packet is dropped if the set is empty.
         pub instructions: Vec<Instruction>,
     }
 }
@@ -154,7 +157,7 @@ structure! {
         pub priority: u16,
         /// The reason for the removal.
         pub reason: FlowRemovedReason,
-        /// The table that held the entry.
+        /// The table that contained the entry.
         pub table_id: TableId,
         /// The whole seconds for which the entry existed.
         pub duration_sec: u32,
@@ -166,29 +169,29 @@ structure! {
         pub hard_timeout: u16,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
-        /// The packets that the entry applied to.
+        /// The packets to which the entry applied.
         pub match_fields: Match,
     }
 }
 
 structure! {
-    /// A selection of the entries to report on, individually (`ofp_flow_stats_request`) or in sum
-    /// (`ofp_aggregate_stats_request`).
+    /// A selection of the flow entries whose counters are reported, individually
+    /// (`ofp_flow_stats_request`) or as sums (`ofp_aggregate_stats_request`).
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct FlowStatsRequest = "ofp_flow_stats_request" {
         /// The table whose entries are selected, or [`TableId::ALL`] for all tables.
         pub table_id: TableId; pad 3,
-        /// Selects only entries that output to this port; [`PortNumber::ANY`] for all entries.
+        /// The port to which selected entries must output, or [`PortNumber::ANY`] for all entries.
         pub out_port: PortNumber,
-        /// Selects only entries that point to this group; [`GroupId::ANY`] for all entries.
+        /// The group to which selected entries must refer, or [`GroupId::ANY`] for all entries.
         pub out_group: GroupId; pad 4,
-        /// Selects only entries with this cookie under `cookie_mask`.
+        /// The cookie that selected entries must have in the bits of `cookie_mask`.
         pub cookie: u64,
         /// The bits of the cookie that are compared, or 0 for any cookie.
         pub cookie_mask: u64,
-        /// Selects only entries that this match covers.
+        /// The match that must cover the selected entries.
         pub match_fields: Match,
     }
 }
@@ -230,24 +233,24 @@ structure! {
         pub cookie: u64,
         /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
-        /// The packets that the entry applies to.
+        /// The packets to which the entry applies.
         pub match_fields: Match,
-        /// The instructions for these packets.
+        /// The instructions for the packets that the entry matches.
         pub instructions: Vec<Instruction>,
     }
 }
 
 structure! {
-    /// The counters of many entries in sum, `ofp_aggregate_stats_reply`.
+    /// The sums of the counters of many entries (`ofp_aggregate_stats_reply`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
-        /// The number of packets that these entries matched.
+        /// The number of packets that the selected entries matched.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the selected entries matched.
         pub byte_count: u64,
-        /// The number of these entries.
+        /// The number of flow entries that the request selected.
         pub flow_count: u32; pad 4,
     }
 }

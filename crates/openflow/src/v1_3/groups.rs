@@ -45,16 +45,16 @@ open_enum! {
     }
 }
 
-/// One list of actions of a group, `ofp_bucket`.
+/// A bucket of a group: a list of actions (`ofp_bucket`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
     /// The bucket's weight in select groups.
     pub weight: u16,
-    /// The port whose state decides whether the bucket is live; [`PortNumber::ANY`] for none.
+    /// The port whose state determines whether the bucket is live, or [`PortNumber::ANY`] for none.
     pub watch_port: PortNumber,
-    /// The group whose state decides whether the bucket is live; [`GroupId::ANY`] for none.
+    /// The group whose state determines whether the bucket is live, or [`GroupId::ANY`] for none.
     pub watch_group: GroupId,
-    /// The actions on a packet that the bucket processes, executed as an action set.
+    /// The actions that are executed on a packet, as an action set.
     pub actions: Vec<Action>,
 }
 
@@ -94,7 +94,7 @@ impl Wire for Bucket {
     }
 }
 
-/// Adds, changes or deletes a group, `ofp_group_mod`.
+/// A message that adds, changes or deletes a group (`ofp_group_mod`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GroupMod {
     /// The change that the group-mod makes.
@@ -162,7 +162,7 @@ structure! {
     pub struct BucketCounter = "ofp_bucket_counter" {
         /// The number of packets that the bucket processed.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the bucket processed.
         pub byte_count: u64,
     }
 }
@@ -179,7 +179,7 @@ structure! {
         pub ref_count: u32; pad 4,
         /// The number of packets that the group processed.
         pub packet_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets that the group processed.
         pub byte_count: u64,
         /// The whole seconds for which the group has existed.
         pub duration_sec: u32,
@@ -208,13 +208,14 @@ bit_set! {
 /// [`GroupType`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct GroupFeatures {
-    /// The supported group types, one bit `1 << type` each.
+    /// The supported group types, as bits `1 << type`.
     pub types: u32,
     /// The capabilities of the switch.
     pub capabilities: GroupCapabilities,
     /// The largest number of groups of each type.
     pub max_groups: [u32; 4],
-    /// The supported actions of each group type, one bit `1 << type` per [`super::ActionType`].
+    /// The supported actions of each group type, as bits `1 << type` for each
+    /// [`super::ActionType`].
     pub actions: [u32; 4],
 }
 
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(out.len(), 8 + 32 + 16);
         assert_eq!(GroupMod::decode(&mut Reader::new(&out)), Ok(group));
 
-        // The first bucket ends in the middle of its action; the second one is shorter than its
+        // The first bucket ends in the middle of its action. The second one is shorter than its
         // header.
         out[9] = 24;
         let error = GroupMod::decode(&mut Reader::new(&out)).unwrap_err();

@@ -38,7 +38,7 @@ impl Hello {
     }
 }
 
-/// A part of a hello, `ofp_hello_elem_header`.
+/// An element of a HELLO (`ofp_hello_elem_header`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum HelloElement {
     /// The versions that the sender speaks: bit `v % 32` of word `v / 32` stands for wire version

@@ -12,24 +12,24 @@ use crate::error::{DecodeError, EncodeError};
 open_enum! {
     /// The type of an instruction, `ofp_instruction_type`.
     pub InstructionType: u16 {
-        /// Continue in another table.
+        /// Continues in another table.
         GOTO_TABLE = 1,
-        /// Write the metadata register.
+        /// Writes the metadata register.
         WRITE_METADATA = 2,
-        /// Add to the action set.
+        /// Adds to the action set.
         WRITE_ACTIONS = 3,
-        /// Apply actions immediately.
+        /// Applies actions immediately.
         APPLY_ACTIONS = 4,
-        /// Empty the action set.
+        /// Empties the action set.
         CLEAR_ACTIONS = 5,
-        /// Apply a meter.
+        /// Applies a meter.
         METER = 6,
-        /// Defined by an experimenter.
+        /// An experimenter defines the instruction.
         EXPERIMENTER = 0xffff,
     }
 }
 
-/// One instruction of a flow entry; an entry has at most one of each type.
+/// An instruction of a flow entry, which has at most one instruction of each type.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// Continues in a table with a higher id.

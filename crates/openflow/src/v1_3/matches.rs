@@ -2,18 +2,19 @@
 //!
 //! A match is a list of fields and keeps their order, so that it encodes to the bytes from which it
 //! was decoded. Order, bits outside a mask and full masks do not change the meaning of a match.
-//! [`MatchKey`] is a canonical form in which matches with one meaning are equal; it identifies flow
-//! entries.
+//! [`MatchKey`] is a canonical form in which matches with equal meaning are equal. It identifies
+//! flow entries.
 
 use super::codec::{Wire, begin, body, decode_list, end_then_pad, padding};
 use super::oxm::Oxm;
 use crate::cursor::Reader;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 
-/// `OFPMT_OXM`, the only kind of match left in this version.
+/// The type of a match that consists of OXM fields (`OFPMT_OXM`), which is the only one in this
+/// version that is not deprecated.
 const OXM: u16 = 1;
 
-/// Conditions on a packet, all of which must hold.
+/// A match: conditions on a packet, all of which must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Match {
     /// The conditions, in the order in which they are sent.
@@ -21,12 +22,12 @@ pub struct Match {
 }
 
 impl Match {
-    /// Returns the match without conditions, which every packet meets.
+    /// Returns the match without conditions, which every packet satisfies.
     pub const fn any() -> Self {
         Self { fields: Vec::new() }
     }
 
-    /// Adds a condition, which replaces one on the field if there is one already.
+    /// Adds a condition. If there already is one on the field, it is replaced.
     #[must_use]
     pub fn with(mut self, condition: Oxm) -> Self {
         let same = |field: &&mut Oxm| match (&**field, &condition) {
@@ -53,15 +54,16 @@ impl Match {
             field.write(&mut bytes);
             fields.push(start..bytes.len());
         }
-        // Sorting by bytes makes conditions on one field adjacent, and equal ones too.
+        // Sorting by bytes makes conditions on one field adjacent, and thereby also equal
+        // conditions.
         let mut fields: Vec<&[u8]> = fields.into_iter().map(|range| &bytes[range]).collect();
         fields.sort_unstable();
         fields.dedup();
         MatchKey(fields.concat().into())
     }
 
-    /// Returns whether every packet that meets `other` meets this match too. Non-strict flow-mods
-    /// and flow statistics select entries in this way (section 6.4).
+    /// Returns whether every packet that satisfies `other` also satisfies this match. Non-strict
+    /// flow-mods and flow statistics select entries in this way (section 6.4).
     ///
     /// A field that this crate does not know covers only an identical field, compared by bytes.
     pub fn covers(&self, other: &Self) -> bool {

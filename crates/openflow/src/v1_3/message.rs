@@ -24,7 +24,7 @@ structure! {
     pub struct Experimenter = "ofp_experimenter_header" {
         /// The experimenter's id.
         pub experimenter: u32,
-        /// The type, in the numbering of the experimenter.
+        /// The type of the message, in the experimenter's numbering.
         pub exp_type: u32,
         /// The bytes of the message after its experimenter type.
         pub data: Vec<u8>,
@@ -35,9 +35,9 @@ bodies! {
     /// A message of OpenFlow 1.3 without its header.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub enum Message by message_type: MessageType {
-        /// Opens a connection.
+        /// A message that opens a connection.
         Hello(Hello) = 0,
-        /// An error: a request failed.
+        /// An error: the reason why a request failed.
         Error(ErrorMessage) = 1,
         /// An echo request, whose data the reply returns.
         EchoRequest(Vec<u8>) = 2,
@@ -63,20 +63,20 @@ bodies! {
         PortStatus(PortStatus) = 12,
         /// A packet that the controller makes the switch send.
         PacketOut(PacketOut) = 13,
-        /// Changes flow entries.
+        /// A message that changes flow entries.
         FlowMod(FlowMod) = 14,
-        /// Changes a group.
+        /// A message that changes a group.
         GroupMod(GroupMod) = 15,
-        /// Changes a port.
+        /// A message that changes a port.
         PortMod(PortMod) = 16,
-        /// Changes a table.
+        /// A message that changes a table.
         TableMod(TableMod) = 17,
         /// A multipart request: one that may take several messages, such as a request for
         /// statistics.
         MultipartRequest(MultipartRequest) = 18,
         /// A multipart reply, or a part of one.
         MultipartReply(MultipartReply) = 19,
-        /// A request to process all previous messages first.
+        /// A request to process all earlier messages before later ones.
         BarrierRequest = 20,
         /// The notice that the messages before the barrier request are processed.
         BarrierReply = 21,
@@ -94,7 +94,7 @@ bodies! {
         GetAsyncReply(AsyncConfig) = 27,
         /// A new selection of asynchronous messages that the controller receives.
         SetAsync(AsyncConfig) = 28,
-        /// Changes a meter.
+        /// A message that changes a meter.
         MeterMod(MeterMod) = 29,
     }
 }
@@ -105,8 +105,8 @@ impl Message {
     /// # Errors
     ///
     /// Returns an error if the frame is not a message of this version, or if a length in it
-    /// contradicts another. The error contains the position; the header can still be read with
-    /// [`wire`](crate::wire) in order to answer.
+    /// contradicts another. The error contains the position. The header can still be read with
+    /// [`wire`](crate::wire), in order to answer.
     pub fn decode(frame: &[u8]) -> Result<(Xid, Self), DecodeError> {
         let mut reader = Reader::new(frame);
         let start = reader;
@@ -126,7 +126,7 @@ impl Message {
         Ok((xid, message))
     }
 
-    /// Appends the message to `out`. On failure `out` is unchanged.
+    /// Appends the message to `out`. If this fails, `out` is unchanged.
     ///
     /// # Errors
     ///

@@ -37,9 +37,9 @@ open_enum! {
 bit_set! {
     /// The flags of a meter, `ofp_meter_flags`.
     pub MeterFlags: u16 {
-        /// Rates are in kb/s.
+        /// The rates are in kilobits per second.
         KBPS = 1 << 0,
-        /// Rates are in packets per second.
+        /// The rates are in packets per second.
         PKTPS = 1 << 1,
         /// The bands have burst sizes.
         BURST = 1 << 2,
@@ -55,7 +55,7 @@ open_enum! {
         DROP = 1,
         /// Raises the drop precedence in the IP header.
         DSCP_REMARK = 2,
-        /// Defined by an experimenter.
+        /// An experimenter defines the treatment.
         EXPERIMENTER = 0xffff,
     }
 }
@@ -65,7 +65,7 @@ open_enum! {
 pub struct MeterBand {
     /// The rate above which the band applies, in the unit of the meter's flags.
     pub rate: u32,
-    /// The burst size of the band, in kilobits or packets as the meter's flags say.
+    /// The burst size of the band, in kilobits or packets, depending on the meter's flags.
     pub burst_size: u32,
     /// The treatment of packets above the rate.
     pub kind: MeterBandKind,
@@ -81,7 +81,7 @@ pub enum MeterBandKind {
         /// The number of levels by which the drop precedence is raised.
         prec_level: u8,
     },
-    /// A kind that an experimenter defines.
+    /// A treatment that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
@@ -162,7 +162,7 @@ impl Wire for MeterBand {
 }
 
 structure! {
-    /// Adds, changes or deletes a meter, `ofp_meter_mod`.
+    /// A message that adds, changes or deletes a meter (`ofp_meter_mod`).
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     pub struct MeterMod = "ofp_meter_mod" {
         /// The change that the meter-mod makes.
@@ -196,7 +196,7 @@ structure! {
     pub struct MeterBandStats = "ofp_meter_band_stats" {
         /// The number of packets to which the band applied.
         pub packet_band_count: u64,
-        /// The number of bytes in these packets.
+        /// The number of bytes in the packets to which the band applied.
         pub byte_band_count: u64,
     }
 }
@@ -210,7 +210,7 @@ pub struct MeterStats {
     pub flow_count: u32,
     /// The number of packets that the meter processed.
     pub packet_in_count: u64,
-    /// The number of bytes in these packets.
+    /// The number of bytes in the packets that the meter processed.
     pub byte_in_count: u64,
     /// The whole seconds for which the meter has existed.
     pub duration_sec: u32,
@@ -256,9 +256,9 @@ structure! {
     pub struct MeterFeatures = "ofp_meter_features" {
         /// The largest number of meters, or 0 if the switch has none.
         pub max_meter: u32,
-        /// The supported kinds of band, one bit `1 << type` per [`MeterBandType`].
+        /// The supported types of band, as bits `1 << type` for each [`MeterBandType`].
         pub band_types: u32,
-        /// The supported flags: the bits of [`MeterFlags`] in 32 bits.
+        /// The supported flags, as the bits of [`MeterFlags`] in 32 bits.
         pub capabilities: u32,
         /// The largest number of bands of a meter.
         pub max_bands: u8,

@@ -1,7 +1,7 @@
 //! Requests and replies that may take several messages (specification 1.3.5, section 7.3.5).
 //!
-//! For most types a body is a list of entries. A list that does not fit one message is sent in
-//! parts with one transaction id, all but the last of which have the flag `MORE`.
+//! For most types a body is a list of entries. A list that does not fit into one message is sent in
+//! parts with the same transaction id. All parts except the last have the flag `MORE`.
 //! [`MultipartReply::split`] splits a reply, and [`ReplyJoiner`] joins the parts again.
 
 mod join;
@@ -27,40 +27,40 @@ open_enum! {
     pub MultipartType: u16 {
         /// The description of the switch.
         DESC = 0,
-        /// Flow entries.
+        /// Flow entries with their counters.
         FLOW = 1,
         /// The sums of the counters of flow entries.
         AGGREGATE = 2,
-        /// Flow tables.
+        /// The counters of flow tables.
         TABLE = 3,
-        /// Counters of ports.
+        /// The counters of ports.
         PORT_STATS = 4,
-        /// Queues.
+        /// The counters of queues.
         QUEUE = 5,
-        /// Counters of groups.
+        /// The counters of groups.
         GROUP = 6,
-        /// Groups and their buckets.
+        /// The groups and their buckets.
         GROUP_DESC = 7,
         /// The features of the switch's groups.
         GROUP_FEATURES = 8,
-        /// Counters of meters.
+        /// The counters of meters.
         METER = 9,
-        /// Meters and their bands.
+        /// The meters and their bands.
         METER_CONFIG = 10,
         /// The features of the switch's meters.
         METER_FEATURES = 11,
         /// The features of the tables.
         TABLE_FEATURES = 12,
-        /// Descriptions of ports.
+        /// The descriptions of ports.
         PORT_DESC = 13,
-        /// Defined by an experimenter.
+        /// A body that an experimenter defines.
         EXPERIMENTER = 0xffff,
     }
 }
 
 bit_set! {
-    /// The flags that say whether more parts follow, `ofp_multipart_request_flags` and
-    /// `ofp_multipart_reply_flags`.
+    /// The flags that state whether more parts follow (`ofp_multipart_request_flags` and
+    /// `ofp_multipart_reply_flags`).
     pub MultipartFlags: u16 {
         /// More messages follow, `OFPMPF_REQ_MORE` and `OFPMPF_REPLY_MORE`.
         MORE = 1 << 0,
@@ -90,7 +90,7 @@ structure! {
     pub struct MultipartExperimenter = "ofp_experimenter_multipart_header" {
         /// The experimenter's id.
         pub experimenter: u32,
-        /// The type, in the numbering of the experimenter.
+        /// The type of the body, in the experimenter's numbering.
         pub exp_type: u32,
         /// The bytes of the body after its experimenter type.
         pub data: Vec<u8>,
@@ -100,7 +100,7 @@ structure! {
 /// A request to the switch, or a part of one, `ofp_multipart_request`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultipartRequest {
-    /// Whether more parts follow.
+    /// The flags, which state whether more parts follow.
     pub flags: MultipartFlags,
     /// The body of the request.
     pub body: MultipartRequestBody,
@@ -186,7 +186,7 @@ impl Wire for MultipartRequest {
 /// An answer of the switch, or a part of one, `ofp_multipart_reply`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct MultipartReply {
-    /// Whether more parts follow.
+    /// The flags, which state whether more parts follow.
     pub flags: MultipartFlags,
     /// The body of the answer.
     pub body: MultipartReplyBody,

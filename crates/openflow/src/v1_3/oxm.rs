@@ -18,7 +18,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use super::oxm_value::{Masked, PbbIsid};
 
 open_enum! {
-    /// The class of a field, which says who defines it, `oxm_class`.
+    /// The class of a field, which states who defines the field (`oxm_class`).
     pub OxmClass: u16 {
         /// Nicira's first class, `OFPXMC_NXM_0`.
         NXM_0 = 0x0000,
@@ -32,7 +32,7 @@ open_enum! {
 }
 
 open_enum! {
-    /// A VLAN id in matches and set-field actions: twelve bits, and one bit that says whether the
+    /// A VLAN id in matches and set-field actions: twelve bits, and one bit that states whether the
     /// packet has a VLAN tag.
     pub VlanVid: u16 {
         /// The packet has no tag, `OFPVID_NONE`.
@@ -52,19 +52,19 @@ impl VlanVid {
 bit_set! {
     /// The IPv6 extension headers of a packet, `ofp_ipv6exthdr_flags`.
     pub Ipv6ExtensionHeaders: u16 {
-        /// The packet has the "no next header".
+        /// The value "no next header", which ends the headers.
         NO_NEXT = 1 << 0,
-        /// Encapsulating security payload.
+        /// An encapsulating security payload header.
         ESP = 1 << 1,
-        /// Authentication header.
+        /// An authentication header.
         AUTH = 1 << 2,
         /// One or two destination options headers.
         DEST = 1 << 3,
-        /// Fragment header.
+        /// A fragment header.
         FRAG = 1 << 4,
-        /// Routing header.
+        /// A routing header.
         ROUTER = 1 << 5,
-        /// Hop-by-hop options header.
+        /// A hop-by-hop options header.
         HOP = 1 << 6,
         /// A header was repeated unexpectedly.
         UNREP = 1 << 7,
@@ -73,7 +73,7 @@ bit_set! {
     }
 }
 
-/// Expands to the type that a field's variant holds.
+/// Expands to the type of the value that a field's variant contains.
 macro_rules! held {
     (exact $value:ty) => { $value };
     (maskable $value:ty) => { Masked<$value> };
@@ -154,8 +154,8 @@ macro_rules! oxm_fields {
             }
 
             /// Returns the condition in canonical form: bits outside the mask are zero, and a full
-            /// mask is left out. Returns `None` if the mask is empty, so that there is no
-            /// condition.
+            /// mask is left out. Returns `None` if the mask is empty, so that every packet
+            /// satisfies the condition.
             pub(super) fn normalized(&self) -> Option<Self> {
                 match self {
                     $( Self::$variant(payload) => payload.normalized().map(Self::$variant), )*
@@ -163,7 +163,7 @@ macro_rules! oxm_fields {
                 }
             }
 
-            /// Returns whether every packet that meets `other` meets this condition too.
+            /// Returns whether every packet that satisfies `other` also satisfies this condition.
             ///
             /// A raw field covers only an identical field, compared by bytes.
             pub(super) fn covers(&self, other: &Self) -> bool {
@@ -220,83 +220,83 @@ macro_rules! oxm_fields {
 }
 
 oxm_fields! {
-    /// Switch input port.
+    /// The switch input port.
     0 IN_PORT InPort(exact PortNumber) in_port with_in_port;
-    /// Switch physical input port.
+    /// The switch physical input port.
     1 IN_PHY_PORT InPhyPort(exact PortNumber) in_phy_port with_in_phy_port;
-    /// Metadata passed between tables.
+    /// The metadata that is passed between tables.
     2 METADATA Metadata(maskable u64) metadata with_metadata;
-    /// Ethernet destination address.
+    /// The Ethernet destination address.
     3 ETH_DST EthDst(maskable MacAddress) eth_dst with_eth_dst;
-    /// Ethernet source address.
+    /// The Ethernet source address.
     4 ETH_SRC EthSrc(maskable MacAddress) eth_src with_eth_src;
-    /// Ethernet type of the frame, which follows any VLAN tags.
+    /// The Ethernet type of the frame, which follows any VLAN tags.
     5 ETH_TYPE EthType(exact u16) eth_type with_eth_type;
-    /// VLAN id, with the bit that says whether there is a tag.
+    /// The VLAN id, with the bit that says whether there is a tag.
     6 VLAN_VID VlanVid(maskable VlanVid) vlan_vid with_vlan_vid;
-    /// VLAN priority, 3 bits.
+    /// The VLAN priority, 3 bits.
     7 VLAN_PCP VlanPcp(exact u8) vlan_pcp with_vlan_pcp;
-    /// IP differentiated services code point, 6 bits.
+    /// The IP differentiated services code point, 6 bits.
     8 IP_DSCP IpDscp(exact u8) ip_dscp with_ip_dscp;
-    /// IP explicit congestion notification, 2 bits.
+    /// The IP explicit congestion notification, 2 bits.
     9 IP_ECN IpEcn(exact u8) ip_ecn with_ip_ecn;
-    /// IP protocol.
+    /// The IP protocol.
     10 IP_PROTO IpProto(exact u8) ip_proto with_ip_proto;
-    /// IPv4 source address.
+    /// The IPv4 source address.
     11 IPV4_SRC Ipv4Src(maskable Ipv4Addr) ipv4_src with_ipv4_src;
-    /// IPv4 destination address.
+    /// The IPv4 destination address.
     12 IPV4_DST Ipv4Dst(maskable Ipv4Addr) ipv4_dst with_ipv4_dst;
-    /// TCP source port.
+    /// The TCP source port.
     13 TCP_SRC TcpSrc(exact u16) tcp_src with_tcp_src;
-    /// TCP destination port.
+    /// The TCP destination port.
     14 TCP_DST TcpDst(exact u16) tcp_dst with_tcp_dst;
-    /// UDP source port.
+    /// The UDP source port.
     15 UDP_SRC UdpSrc(exact u16) udp_src with_udp_src;
-    /// UDP destination port.
+    /// The UDP destination port.
     16 UDP_DST UdpDst(exact u16) udp_dst with_udp_dst;
-    /// SCTP source port.
+    /// The SCTP source port.
     17 SCTP_SRC SctpSrc(exact u16) sctp_src with_sctp_src;
-    /// SCTP destination port.
+    /// The SCTP destination port.
     18 SCTP_DST SctpDst(exact u16) sctp_dst with_sctp_dst;
-    /// ICMP type.
+    /// The ICMP type.
     19 ICMPV4_TYPE Icmpv4Type(exact u8) icmpv4_type with_icmpv4_type;
-    /// ICMP code.
+    /// The ICMP code.
     20 ICMPV4_CODE Icmpv4Code(exact u8) icmpv4_code with_icmpv4_code;
-    /// ARP operation.
+    /// The ARP operation.
     21 ARP_OP ArpOp(exact u16) arp_op with_arp_op;
-    /// ARP source IPv4 address.
+    /// The ARP source IPv4 address.
     22 ARP_SPA ArpSpa(maskable Ipv4Addr) arp_spa with_arp_spa;
-    /// ARP target IPv4 address.
+    /// The ARP target IPv4 address.
     23 ARP_TPA ArpTpa(maskable Ipv4Addr) arp_tpa with_arp_tpa;
-    /// ARP source hardware address.
+    /// The ARP source hardware address.
     24 ARP_SHA ArpSha(maskable MacAddress) arp_sha with_arp_sha;
-    /// ARP target hardware address.
+    /// The ARP target hardware address.
     25 ARP_THA ArpTha(maskable MacAddress) arp_tha with_arp_tha;
-    /// IPv6 source address.
+    /// The IPv6 source address.
     26 IPV6_SRC Ipv6Src(maskable Ipv6Addr) ipv6_src with_ipv6_src;
-    /// IPv6 destination address.
+    /// The IPv6 destination address.
     27 IPV6_DST Ipv6Dst(maskable Ipv6Addr) ipv6_dst with_ipv6_dst;
-    /// IPv6 flow label, 20 bits.
+    /// The IPv6 flow label, 20 bits.
     28 IPV6_FLABEL Ipv6Flabel(maskable u32) ipv6_flabel with_ipv6_flabel;
-    /// ICMPv6 type.
+    /// The ICMPv6 type.
     29 ICMPV6_TYPE Icmpv6Type(exact u8) icmpv6_type with_icmpv6_type;
-    /// ICMPv6 code.
+    /// The ICMPv6 code.
     30 ICMPV6_CODE Icmpv6Code(exact u8) icmpv6_code with_icmpv6_code;
-    /// Target address of neighbour discovery.
+    /// The target address of neighbour discovery.
     31 IPV6_ND_TARGET Ipv6NdTarget(exact Ipv6Addr) ipv6_nd_target with_ipv6_nd_target;
-    /// Source link-layer address of neighbour discovery.
+    /// The source link-layer address of neighbour discovery.
     32 IPV6_ND_SLL Ipv6NdSll(exact MacAddress) ipv6_nd_sll with_ipv6_nd_sll;
-    /// Target link-layer address of neighbour discovery.
+    /// The target link-layer address of neighbour discovery.
     33 IPV6_ND_TLL Ipv6NdTll(exact MacAddress) ipv6_nd_tll with_ipv6_nd_tll;
-    /// MPLS label, 20 bits.
+    /// The MPLS label, 20 bits.
     34 MPLS_LABEL MplsLabel(exact u32) mpls_label with_mpls_label;
-    /// MPLS traffic class, 3 bits.
+    /// The MPLS traffic class, 3 bits.
     35 MPLS_TC MplsTc(exact u8) mpls_tc with_mpls_tc;
-    /// MPLS bottom-of-stack bit.
+    /// The MPLS bottom-of-stack bit.
     36 MPLS_BOS MplsBos(exact u8) mpls_bos with_mpls_bos;
-    /// Provider backbone bridge service instance, 24 bits.
+    /// The provider backbone bridge service instance, 24 bits.
     37 PBB_ISID PbbIsid(maskable PbbIsid) pbb_isid with_pbb_isid;
-    /// Metadata of a logical port, such as a tunnel key.
+    /// The metadata of a logical port, such as a tunnel key.
     38 TUNNEL_ID TunnelId(maskable u64) tunnel_id with_tunnel_id;
     /// The IPv6 extension headers that are present.
     39 IPV6_EXTHDR Ipv6Exthdr(maskable Ipv6ExtensionHeaders) ipv6_exthdr with_ipv6_exthdr;
@@ -305,13 +305,14 @@ oxm_fields! {
 impl Oxm {
     /// Returns the condition as numbers: the field, the value, and the mask of the compared bits.
     ///
-    /// Masks count even on fields on which the specification allows none, as Open vSwitch accepts
-    /// them on TCP ports. Returns `None` for fields of other classes and for unknown fields.
+    /// The mask is also returned for fields for which the specification allows none, because Open
+    /// vSwitch accepts masks of TCP ports. Returns `None` for fields of other classes and for
+    /// unknown fields.
     pub fn condition(&self) -> Option<(OxmField, u128, u128)> {
         self.numbers().map(|(field, value, mask)| (field, value & mask, mask))
     }
 
-    /// Returns whether the value has bits that the mask does not have, which a switch has to refuse
+    /// Returns whether the value has bits outside of the mask, which a switch must refuse
     /// (specification 1.3.5, section 7.2.3.5). Returns `false` for unknown fields.
     pub fn has_bits_outside_its_mask(&self) -> bool {
         self.numbers().is_some_and(|(_, value, mask)| value & !mask != 0)
@@ -389,7 +390,7 @@ impl Wire for Oxm {
     }
 }
 
-/// A field that this crate passes through without knowing its meaning.
+/// A field that this crate preserves without knowing its meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RawOxm {
     class: OxmClass,
@@ -431,7 +432,8 @@ impl RawOxm {
         if class == OxmClass::OPENFLOW_BASIC
             && let Some(width) = basic.width()
         {
-            // A basic field may take this form only if it has a mask that its variant cannot hold.
+            // A basic field may have this form only if it has a mask that its variant cannot
+            // contain.
             if !has_mask || basic.is_maskable() || length != 2 * width {
                 let expected = "a field without a variant of its own, or its value and mask where \
                                 the variant takes no mask";
@@ -442,12 +444,12 @@ impl RawOxm {
         Ok(Self { class, field, has_mask, payload })
     }
 
-    /// Returns the class of the field, which says who defines it.
+    /// Returns the class of the field, which states who defines the field.
     pub fn class(&self) -> OxmClass {
         self.class
     }
 
-    /// Returns the field's number within its class, 7 bits.
+    /// Returns the field's number within its class, which has 7 bits.
     pub fn field(&self) -> u8 {
         self.field
     }
@@ -473,7 +475,7 @@ impl RawOxm {
 /// table supports (section 7.3.5.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OxmId {
-    /// The class; it is `OxmClass::EXPERIMENTER` exactly if `experimenter` is set.
+    /// The class, which is `OxmClass::EXPERIMENTER` exactly if `experimenter` is set.
     class: OxmClass,
     field: u8,
     has_mask: bool,
@@ -491,7 +493,7 @@ impl OxmId {
         Self { class: OxmClass::OPENFLOW_BASIC, field, has_mask, length, experimenter: None }
     }
 
-    /// Returns the id of an experimenter's field; `length` is that of its payload.
+    /// Returns the id of an experimenter's field. `length` is the length of the field's payload.
     pub fn experimenter(experimenter: u32, field: u8, has_mask: bool, length: u8) -> Self {
         let class = OxmClass::EXPERIMENTER;
         Self { class, field: field & 0x7f, has_mask, length, experimenter: Some(experimenter) }
@@ -502,12 +504,12 @@ impl OxmId {
         (self.class == OxmClass::OPENFLOW_BASIC).then_some(OxmField(self.field))
     }
 
-    /// Returns the class of the field, which says who defines it.
+    /// Returns the class of the field, which states who defines the field.
     pub fn class(self) -> OxmClass {
         self.class
     }
 
-    /// Returns the field's number within its class, 7 bits.
+    /// Returns the field's number within its class, which has 7 bits.
     pub fn number(self) -> u8 {
         self.field
     }
@@ -517,7 +519,8 @@ impl OxmId {
         self.has_mask
     }
 
-    /// Returns the length of the payload where the field is used; some switches leave it 0.
+    /// Returns the length in bytes that the payload of the field has, although some switches set it
+    /// to 0.
     pub fn length(self) -> u8 {
         self.length
     }

@@ -8,13 +8,13 @@ use crate::PortNumber;
 use crate::cursor::Reader;
 use crate::error::DecodeError;
 
-/// A value with an optional mask: only the bits that are set in the mask are compared, or all bits
-/// without a mask.
+/// A value with an optional mask. Only the bits in the mask are compared or, without a mask, all
+/// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Masked<T> {
     /// The value with which the field is compared.
     pub value: T,
-    /// The bits of the field that are compared; `None` compares all bits.
+    /// The bits of the field that are compared, or `None` for all bits.
     pub mask: Option<T>,
 }
 
@@ -30,7 +30,7 @@ impl<T> From<(T, T)> for Masked<T> {
     }
 }
 
-/// A service instance id of a provider backbone bridge: 24 bits.
+/// A service instance id of a provider backbone bridge, which has 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PbbIsid(u32);
 
@@ -46,7 +46,7 @@ impl PbbIsid {
     }
 }
 
-/// A value of fixed width.
+/// A value of fixed width in a match field.
 pub(super) trait Value: Copy + PartialEq {
     /// The length of the value in bytes.
     const WIDTH: usize;

@@ -32,13 +32,13 @@ structure! {
     pub struct PacketIn = "ofp_packet_in" {
         /// The buffer in which the switch keeps the packet, or [`BufferId::NO_BUFFER`].
         pub buffer_id: BufferId,
-        /// The length of the packet in bytes; `data` may hold only its beginning.
+        /// The length of the packet in bytes. `data` may contain only its beginning.
         pub total_len: u16,
         /// The reason why the packet was sent.
         pub reason: PacketInReason,
         /// The table of the entry that sent the packet.
         pub table_id: TableId,
-        /// The cookie of that entry, or [`NO_COOKIE`].
+        /// The cookie of the entry that sent the packet, or [`NO_COOKIE`].
         pub cookie: u64,
         /// The metadata of the packet, such as its ingress port.
         pub match_fields: Match; pad 2,
@@ -49,7 +49,8 @@ structure! {
 
 impl PacketIn {
     /// Returns a packet-in for a packet that entered at `in_port` and matched only the table-miss
-    /// entry of table 0, whose cookie is 0. The packet is not buffered, so `data` holds all of it.
+    /// entry of table 0, whose cookie is 0. The packet is not buffered, so `data` contains all of
+    /// it.
     pub fn table_miss(in_port: PortNumber, data: Vec<u8>) -> Self {
         Self {
             buffer_id: BufferId::NO_BUFFER,
@@ -71,11 +72,11 @@ impl PacketIn {
 /// A packet that the controller makes the switch send, `ofp_packet_out`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PacketOut {
-    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if `data` holds the
-    /// packet.
+    /// The buffered packet that the switch must send, or [`BufferId::NO_BUFFER`] if `data` contains
+    /// the packet.
     pub buffer_id: BufferId,
-    /// The port that counts as the packet's ingress port; [`PortNumber::CONTROLLER`] if there is
-    /// none.
+    /// The port that is treated as the packet's ingress port, or [`PortNumber::CONTROLLER`] if
+    /// there is none.
     pub in_port: PortNumber,
     /// The actions that the switch applies to the packet.
     pub actions: Vec<Action>,

@@ -24,7 +24,7 @@ bit_set! {
         LINK_DOWN = 1 << 0,
         /// A protocol outside OpenFlow blocks the port.
         BLOCKED = 1 << 1,
-        /// The port is live, for fast-failover groups.
+        /// The port is live in the sense of fast-failover groups.
         LIVE = 1 << 2,
     }
 }
@@ -32,33 +32,33 @@ bit_set! {
 bit_set! {
     /// The rates and media of a port, `ofp_port_features`.
     pub PortFeatures: u32 {
-        /// 10 Mb/s half-duplex.
+        /// The rate 10 Mb/s in half duplex.
         RATE_10MB_HD = 1 << 0,
-        /// 10 Mb/s full-duplex.
+        /// The rate 10 Mb/s in full duplex.
         RATE_10MB_FD = 1 << 1,
-        /// 100 Mb/s half-duplex.
+        /// The rate 100 Mb/s in half duplex.
         RATE_100MB_HD = 1 << 2,
-        /// 100 Mb/s full-duplex.
+        /// The rate 100 Mb/s in full duplex.
         RATE_100MB_FD = 1 << 3,
-        /// 1 Gb/s half-duplex.
+        /// The rate 1 Gb/s in half duplex.
         RATE_1GB_HD = 1 << 4,
-        /// 1 Gb/s full-duplex.
+        /// The rate 1 Gb/s in full duplex.
         RATE_1GB_FD = 1 << 5,
-        /// 10 Gb/s full-duplex.
+        /// The rate 10 Gb/s in full duplex.
         RATE_10GB_FD = 1 << 6,
-        /// 40 Gb/s full-duplex.
+        /// The rate 40 Gb/s in full duplex.
         RATE_40GB_FD = 1 << 7,
-        /// 100 Gb/s full-duplex.
+        /// The rate 100 Gb/s in full duplex.
         RATE_100GB_FD = 1 << 8,
-        /// 1 Tb/s full-duplex.
+        /// The rate 1 Tb/s in full duplex.
         RATE_1TB_FD = 1 << 9,
-        /// Another rate.
+        /// A rate that is not in this list.
         RATE_OTHER = 1 << 10,
-        /// Copper.
+        /// A copper medium.
         COPPER = 1 << 11,
-        /// Fibre.
+        /// A fibre medium.
         FIBER = 1 << 12,
-        /// Auto-negotiation.
+        /// Auto-negotiation of rate and duplex mode.
         AUTONEG = 1 << 13,
         /// Pause frames of Ethernet flow control.
         PAUSE = 1 << 14,
@@ -146,13 +146,14 @@ structure! {
     pub struct PortMod = "ofp_port_mod" {
         /// The port to change.
         pub port_no: PortNumber; pad 4,
-        /// The port's Ethernet address, which must be correct, as a safeguard.
+        /// The port's Ethernet address. It must be correct, which protects against changing a wrong
+        /// port.
         pub hw_addr: MacAddress; pad 2,
-        /// The new configuration of the port, as far as `mask` selects its bits.
+        /// The new configuration of the port. Only the bits in `mask` apply.
         pub config: PortConfig,
         /// The bits of `config` to change.
         pub mask: PortConfig,
-        /// The features to advertise; no bits leave them unchanged.
+        /// The features to advertise. If no bit is set, the features are unchanged.
         pub advertise: PortFeatures; pad 4,
     }
 }
@@ -164,29 +165,29 @@ structure! {
     pub struct PortStats = "ofp_port_stats" {
         /// The port that has the counters.
         pub port_no: PortNumber; pad 4,
-        /// Packets received.
+        /// The number of packets received.
         pub rx_packets: u64,
-        /// Packets sent.
+        /// The number of packets sent.
         pub tx_packets: u64,
-        /// Bytes received.
+        /// The number of bytes received.
         pub rx_bytes: u64,
-        /// Bytes sent.
+        /// The number of bytes sent.
         pub tx_bytes: u64,
-        /// Packets dropped on receipt.
+        /// The number of packets dropped on receipt.
         pub rx_dropped: u64,
-        /// Packets dropped on sending.
+        /// The number of packets dropped on sending.
         pub tx_dropped: u64,
-        /// Errors on receipt, of all kinds.
+        /// The number of receive errors of all kinds.
         pub rx_errors: u64,
-        /// Errors on sending, of all kinds.
+        /// The number of transmit errors of all kinds.
         pub tx_errors: u64,
-        /// Frame alignment errors.
+        /// The number of frame alignment errors.
         pub rx_frame_err: u64,
-        /// Packets lost because the receiver had no room.
+        /// The number of packets lost because the receiver had no room.
         pub rx_over_err: u64,
-        /// Checksum errors.
+        /// The number of checksum errors.
         pub rx_crc_err: u64,
-        /// Collisions.
+        /// The number of collisions.
         pub collisions: u64,
         /// The whole seconds for which the port has been alive.
         pub duration_sec: u32,

@@ -1,7 +1,7 @@
 //! Property tests that hold for all messages and for all bytes.
 //!
-//! Messages are derived from a string of bytes that proptest generates and shrinks: every field
-//! consumes bytes from the front, and zeros once the string is exhausted. A failure therefore
+//! Messages are derived from a string of bytes that proptest generates and shrinks. Every field
+//! consumes bytes from the front of the string, and zeros after its end. A failure therefore
 //! shrinks to a short string, and no structure needs a strategy of its own.
 
 mod sample;
@@ -20,7 +20,7 @@ use crate::{Version, Xid};
 /// The message types, and some numbers beyond the last one.
 const TYPES: std::ops::Range<u8> = 0..MESSAGE_TYPES + 2;
 
-/// Returns a configuration with a fixed seed, so that a failure on one machine occurs on all.
+/// Returns a configuration with a fixed seed, so that a failure is reproducible on all machines.
 fn config() -> ProptestConfig {
     ProptestConfig {
         cases: 1500,
@@ -36,8 +36,8 @@ fn encoded(message: &Message, xid: Xid) -> Vec<u8> {
     out
 }
 
-/// Checks that decodable bytes encode again, to a message of equal length and contents. (The bytes
-/// may differ in padding, which is written as zero.)
+/// Checks that bytes that can be decoded encode to a message of equal length and contents. (Padding
+/// may differ, since it is written as zero.)
 fn check_any_bytes(frame: &[u8]) -> Result<bool, TestCaseError> {
     let Ok((xid, message)) = Message::decode(frame) else { return Ok(false) };
     let mut out = Vec::new();
@@ -121,7 +121,7 @@ fn samples_reach_every_variant() {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             *byte = (state >> 56) as u8;
         }
-        // Multipart messages have many types, so they get half of the rounds.
+        // Half of the rounds are for multipart messages, which have many types.
         let message_type = match round % 2 {
             0 => 18 + (round / 2 % 2),
             _ => round / 2 % u32::from(MESSAGE_TYPES),

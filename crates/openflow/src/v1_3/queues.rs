@@ -23,7 +23,7 @@ open_enum! {
         MIN_RATE = 1,
         /// The highest rate of the queue.
         MAX_RATE = 2,
-        /// Defined by an experimenter.
+        /// A property that an experimenter defines.
         EXPERIMENTER = 0xffff,
     }
 }
@@ -31,13 +31,13 @@ open_enum! {
 /// A property of a queue, `ofp_queue_prop_header`. Its length is not rounded to eight bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum QueueProperty {
-    /// The guaranteed rate, in tenths of a percent of the port's rate; values above 1000 mean that
-    /// there is none.
+    /// The guaranteed rate, in tenths of a percent of the port's rate. A value above 1000 means
+    /// that there is no guarantee.
     MinRate(u16),
-    /// The highest rate, in tenths of a percent of the port's rate; values above 1000 mean that
-    /// there is none.
+    /// The highest rate, in tenths of a percent of the port's rate. A value above 1000 means that
+    /// there is no limit.
     MaxRate(u16),
-    /// A kind that an experimenter defines.
+    /// A property that an experimenter defines.
     Experimenter {
         /// The experimenter's id.
         experimenter: u32,
@@ -172,11 +172,11 @@ structure! {
         pub port_no: PortNumber,
         /// The queue that has the counters.
         pub queue_id: QueueId,
-        /// Bytes sent.
+        /// The number of bytes sent.
         pub tx_bytes: u64,
-        /// Packets sent.
+        /// The number of packets sent.
         pub tx_packets: u64,
-        /// Packets dropped because the queue was full.
+        /// The number of packets dropped because the queue was full.
         pub tx_errors: u64,
         /// The whole seconds for which the queue has been alive.
         pub duration_sec: u32,

@@ -83,8 +83,8 @@ structure! {
     pub struct SwitchConfig = "ofp_switch_config" {
         /// The treatment of IP fragments.
         pub flags: ConfigFlags,
-        /// The number of bytes of a buffered packet that a packet-in contains, unless an action
-        /// sets another limit.
+        /// The number of bytes of a buffered packet that a packet-in contains if no action sets
+        /// another limit.
         pub miss_send_len: u16,
     }
 }
@@ -110,7 +110,7 @@ open_enum! {
         NO_CHANGE = 0,
         /// Full access, shared with all other controllers of this role.
         EQUAL = 1,
-        /// Full access; at most one controller has this role.
+        /// Full access, which at most one controller has.
         MASTER = 2,
         /// Read-only access.
         SLAVE = 3,
@@ -118,7 +118,7 @@ open_enum! {
 }
 
 structure! {
-    /// A request for a role, or its confirmation, `ofp_role_request`.
+    /// A request for a role, or the confirmation of a role (`ofp_role_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct RoleMessage = "ofp_role_request" {
         /// The role that the controller requests or has.
@@ -129,7 +129,7 @@ structure! {
     }
 }
 
-/// The reasons for which controllers receive one kind of asynchronous message, as a mask for each
+/// The reasons for which a controller receives one kind of asynchronous message: a mask for each
 /// role. Bit `1 << reason` of a mask is set if a controller of the role receives messages with this
 /// reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -189,8 +189,8 @@ const fn has_bit(mask: u32, bit: u8) -> bool {
 
 impl Default for AsyncConfig {
     /// Returns the initial configuration of a switch. A controller of role master or equal receives
-    /// all messages except packet-ins for an invalid TTL; a slave receives port-status messages
-    /// only. Open vSwitch uses these values too.
+    /// all messages except packet-ins for an invalid TTL. A slave receives only port-status
+    /// messages. Open vSwitch also uses these values.
     fn default() -> Self {
         Self {
             packet_in: AsyncMasks { master: 0b011, slave: 0 },

@@ -29,8 +29,8 @@ structure! {
         /// The largest number of entries.
         pub max_entries: u32,
         /// The properties of the table. If a type of property is absent, the table supports nothing
-        /// of the kind. If only its variant `..Miss` is absent, the property for entries applies to
-        /// the table-miss entry too.
+        /// of this kind. If only its variant `..Miss` is absent, the property for entries also
+        /// applies to the table-miss entry.
         pub properties: Vec<TableFeatureProperty>,
     }
 }
@@ -53,40 +53,40 @@ impl TableFeatures {
 }
 
 open_enum! {
-    /// The type of a table property, `ofp_table_feature_prop_type`. A type with `MISS` is about the
-    /// table-miss entry; the others are about all entries.
+    /// The type of a table property (`ofp_table_feature_prop_type`). A type with `MISS` concerns
+    /// the table-miss entry, and the other types concern all entries.
     pub TableFeaturePropertyType: u16 {
-        /// Instructions.
+        /// The instructions that entries can have.
         INSTRUCTIONS = 0,
-        /// Instructions of the table-miss entry.
+        /// The instructions that the table-miss entry can have.
         INSTRUCTIONS_MISS = 1,
-        /// Tables to continue in.
+        /// The tables in which packets can continue.
         NEXT_TABLES = 2,
-        /// Tables to continue in from the table-miss entry.
+        /// The tables in which packets can continue from the table-miss entry.
         NEXT_TABLES_MISS = 3,
-        /// Actions to write to the action set.
+        /// The actions that entries can write to the action set.
         WRITE_ACTIONS = 4,
-        /// Actions that the table-miss entry writes to the action set.
+        /// The actions that the table-miss entry can write to the action set.
         WRITE_ACTIONS_MISS = 5,
-        /// Actions to apply immediately.
+        /// The actions that entries can apply immediately.
         APPLY_ACTIONS = 6,
-        /// Actions that the table-miss entry applies immediately.
+        /// The actions that the table-miss entry can apply immediately.
         APPLY_ACTIONS_MISS = 7,
-        /// Fields to match.
+        /// The fields that can be matched.
         MATCH = 8,
-        /// Fields that a match may leave out.
+        /// The fields that a match may leave out.
         WILDCARDS = 10,
-        /// Fields to set in the action set.
+        /// The fields that entries can set in the action set.
         WRITE_SETFIELD = 12,
-        /// Fields that the table-miss entry sets in the action set.
+        /// The fields that the table-miss entry can set in the action set.
         WRITE_SETFIELD_MISS = 13,
-        /// Fields to set immediately.
+        /// The fields that entries can set immediately.
         APPLY_SETFIELD = 14,
-        /// Fields that the table-miss entry sets immediately.
+        /// The fields that the table-miss entry can set immediately.
         APPLY_SETFIELD_MISS = 15,
-        /// Defined by an experimenter.
+        /// A property of entries that an experimenter defines.
         EXPERIMENTER = 0xfffe,
-        /// Defined by an experimenter, for the table-miss entry.
+        /// A property of the table-miss entry that an experimenter defines.
         EXPERIMENTER_MISS = 0xffff,
     }
 }
@@ -96,8 +96,8 @@ open_enum! {
 pub struct FeatureId {
     /// The type of the instruction or action.
     pub kind: u16,
-    /// The experimenter's id, if an experimenter defines the type. It extends the id from four to
-    /// eight bytes.
+    /// The experimenter's id, if an experimenter defines the type. The encoding then has eight
+    /// bytes instead of four.
     pub experimenter: Option<u32>,
 }
 
@@ -147,17 +147,17 @@ structure! {
     pub struct ExperimenterProperty = "ofp_table_feature_prop_experimenter" {
         /// The experimenter's id.
         pub experimenter: u32,
-        /// The type, in the numbering of the experimenter.
+        /// The type of the property, in the experimenter's numbering.
         pub exp_type: u32,
         /// The bytes of the property after its experimenter type.
         pub data: Vec<u8>,
     }
 }
 
-/// Declares the properties with the structures that they list.
+/// Declares the variants of table properties, and the lists that they contain.
 macro_rules! properties {
     ($( $(#[$meta:meta])* $constant:ident $variant:ident($held:ty), )*) => {
-        /// One property of a table, `ofp_table_feature_prop_header`.
+        /// A property of a table (`ofp_table_feature_prop_header`).
         #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         pub enum TableFeatureProperty {
             $( $(#[$meta])* $variant($held), )*
@@ -211,9 +211,9 @@ properties! {
     INSTRUCTIONS Instructions(Vec<FeatureId>),
     /// The instructions that the table-miss entry can have.
     INSTRUCTIONS_MISS InstructionsMiss(Vec<FeatureId>),
-    /// The tables that entries can continue in.
+    /// The tables in which entries can let packets continue.
     NEXT_TABLES NextTables(Vec<TableId>),
-    /// The tables that the table-miss entry can continue in.
+    /// The tables in which the table-miss entry can let packets continue.
     NEXT_TABLES_MISS NextTablesMiss(Vec<TableId>),
     /// The actions that entries can write to the action set.
     WRITE_ACTIONS WriteActions(Vec<FeatureId>),
@@ -223,7 +223,7 @@ properties! {
     APPLY_ACTIONS ApplyActions(Vec<FeatureId>),
     /// The actions that the table-miss entry can apply immediately.
     APPLY_ACTIONS_MISS ApplyActionsMiss(Vec<FeatureId>),
-    /// The fields that can be matched; the mask bit is set if any mask is possible.
+    /// The fields that can be matched. The mask bit of a field is set if any mask is possible.
     MATCH Match(Vec<OxmId>),
     /// The fields that a match can leave out.
     WILDCARDS Wildcards(Vec<OxmId>),

@@ -27,8 +27,8 @@ impl Field for Vec<TableId> {
 }
 
 structure! {
-    /// A message that changes the configuration of a table, `ofp_table_mod`. This version has no
-    /// configuration left to change, but kept the message.
+    /// A message that changes the configuration of a table, `ofp_table_mod`. OpenFlow 1.3 defines
+    /// no configuration that it could change, but kept the message.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct TableMod = "ofp_table_mod" {
         /// The table to change, or [`TableId::ALL`] for all tables.

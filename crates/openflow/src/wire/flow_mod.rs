@@ -1,4 +1,4 @@
-//! Flow-mod: OpenFlow 1.0.0, 5.3.3; OpenFlow 1.3.5, 7.3.4.1.
+//! A view of flow-mod messages: OpenFlow 1.0.0, 5.3.3; OpenFlow 1.3.5, 7.3.4.1.
 
 use super::{Checked, MessageType, check, u8_at, u16_at, u32_at, u64_at};
 use crate::error::DecodeError;
@@ -7,22 +7,22 @@ use crate::{BufferId, PortNumber, Version, Xid};
 open_enum! {
     /// The command of a flow-mod (`ofp_flow_mod_command`), with equal values in both versions.
     ///
-    /// The type has 16 bits, as in 1.0; 1.3 has 8.
+    /// The type has 16 bits as in 1.0, although the field has only 8 bits in 1.3.
     pub FlowModCommand: u16 {
-        /// Add a flow entry.
+        /// Adds a flow entry.
         ADD = 0,
-        /// Change the actions of all entries that the match covers.
+        /// Changes the actions of all entries that the match covers.
         MODIFY = 1,
-        /// Change the actions of the entry with this match and priority.
+        /// Changes the actions of the entry with this match and priority.
         MODIFY_STRICT = 2,
-        /// Remove all entries that the match covers.
+        /// Removes all entries that the match covers.
         DELETE = 3,
-        /// Remove the entry with this match and priority.
+        /// Removes the entry with this match and priority.
         DELETE_STRICT = 4,
     }
 }
 
-/// A view of a flow-mod of either version, which gives access to its fixed fields except the cookie
+/// A view of a flow-mod of either version. It provides access to the fixed fields except the cookie
 /// mask and the group of 1.3.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowMod<T> {
@@ -30,8 +30,8 @@ pub struct FlowMod<T> {
     version: Version,
 }
 
-/// Returns the length in bytes of the shortest flow-mod: one without actions and, in 1.3, with an
-/// empty match.
+/// Returns the length in bytes of the shortest flow-mod, which has no actions and, in 1.3, an empty
+/// match.
 const fn fixed(version: Version) -> usize {
     match version {
         Version::V1_0 => 72,
@@ -88,12 +88,13 @@ impl<T: AsRef<[u8]>> FlowMod<T> {
         u16_at(self.buffer.as_ref(), self.at(60, 28))
     }
 
-    /// Returns the entry's priority; the highest one wins.
+    /// Returns the entry's priority. Among matching entries, the one with the highest priority
+    /// applies.
     pub fn priority(&self) -> u16 {
         u16_at(self.buffer.as_ref(), self.at(62, 30))
     }
 
-    /// Returns the id of the buffered packet to which the new entry is applied, too.
+    /// Returns the id of the buffered packet to which the switch also applies the new entry.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), self.at(64, 32)))
     }

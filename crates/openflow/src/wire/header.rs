@@ -1,5 +1,5 @@
-//! The header of all messages of all versions (`ofp_header`), and functions that write the messages
-//! with little more than a header: empty ones, echo replies and errors.
+//! The header of all messages of all versions (`ofp_header`), and functions that write messages
+//! with little more than a header: empty messages, echo replies and errors.
 
 use super::{array_at, header_bytes, message_length, u8_at, u16_at};
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -11,10 +11,9 @@ pub const HEADER_LENGTH: usize = 8;
 open_enum! {
     /// The values of `ofp_header.type` that both versions define alike.
     ///
-    /// The versions differ in the numbers 15 and above; the constants of each version are in its
-    /// module.
+    /// From number 15 on, the versions differ, and the constants are in the module of each version.
     pub MessageType: u8 {
-        /// Opens the connection and contains the versions that the sender speaks.
+        /// A message that opens the connection and contains the versions that the sender speaks.
         HELLO = 0,
         /// An error, such as the reason why the switch refused a request.
         ERROR = 1,
@@ -22,7 +21,8 @@ open_enum! {
         ECHO_REQUEST = 2,
         /// An echo reply, with the body of the echo request.
         ECHO_REPLY = 3,
-        /// `OFPT_VENDOR` in 1.0, `OFPT_EXPERIMENTER` in 1.3.
+        /// A message that a vendor (`OFPT_VENDOR` in 1.0) or an experimenter (`OFPT_EXPERIMENTER`
+        /// in 1.3) defines.
         VENDOR = 4,
         /// A request for the switch's features.
         FEATURES_REQUEST = 5,
@@ -32,7 +32,7 @@ open_enum! {
         GET_CONFIG_REQUEST = 7,
         /// The switch's configuration, in reply to a request for it.
         GET_CONFIG_REPLY = 8,
-        /// A new configuration for the switch; there is no reply.
+        /// A new configuration for the switch, to which there is no reply.
         SET_CONFIG = 9,
         /// A packet that the switch sends to the controller.
         PACKET_IN = 10,
@@ -42,14 +42,14 @@ open_enum! {
         PORT_STATUS = 12,
         /// A packet that the controller makes the switch send.
         PACKET_OUT = 13,
-        /// Adds, changes or removes flow entries.
+        /// A message that adds, changes or removes flow entries.
         FLOW_MOD = 14,
     }
 }
 
 /// A view of a message's header.
 ///
-/// The buffer may contain more than the message; further bytes are ignored.
+/// The buffer may contain more bytes than the message. Further bytes are ignored.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<T> {
     buffer: T,
@@ -108,7 +108,7 @@ pub fn emit_empty(version: Version, message_type: MessageType, xid: Xid, out: &m
 /// Appends the reply to an echo request, with the version, transaction id and body of the request.
 pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
     let body = request.body();
-    // The reply is as long as the request, whose length fitted the field.
+    // The reply is as long as the request, whose length fits into the field.
     let [l0, l1] = ((HEADER_LENGTH + body.len()) as u16).to_be_bytes();
     let [x0, x1, x2, x3] = request.xid().0.to_be_bytes();
     let reply = MessageType::ECHO_REPLY.0;
@@ -118,9 +118,9 @@ pub fn emit_echo_reply<T: AsRef<[u8]>>(request: &Header<T>, out: &mut Vec<u8>) {
 
 /// Appends an error message with the type and code of a version.
 ///
-/// The meaning of `data` depends on the code. For most codes it is the message at fault, of which
-/// at least the first 64 bytes must be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5, 7.4.4). All of
-/// `data` is sent.
+/// The meaning of `data` depends on the code. For most codes, it is the message that caused the
+/// error, of which at least the first 64 bytes must be returned (OpenFlow 1.0.0, 5.4.4; 1.3.5,
+/// 7.4.4). `data` is sent completely.
 pub fn emit_error(
     version: Version,
     xid: Xid,

@@ -18,15 +18,16 @@ use crate::{BufferId, PortNumber, Version, Xid};
 const V1_0_DATA: usize = 18;
 /// The offset of the match in a packet-in of OpenFlow 1.3.
 const V1_3_MATCH: usize = 24;
-/// The length of the shortest packet-in of 1.3: an empty match occupies 8 bytes, padding 2.
+/// The length in bytes of the shortest packet-in of OpenFlow 1.3. An empty match occupies 8 bytes,
+/// and padding 2 bytes.
 const V1_3_MINIMUM: usize = V1_3_MATCH + 8 + 2;
 /// The number of bytes before the packet in a packet-in of OpenFlow 1.3 whose match contains only
 /// the ingress port.
 const V1_3_PORT_ONLY: usize = V1_3_MATCH + 16 + 2;
-/// The beginning of an `ofp_match` with one field, the ingress port: type OFPMT_OXM, length 12,
-/// then the header of OXM_OF_IN_PORT (class 0x8000, field 0, length 4).
+/// The beginning of an `ofp_match` with one field, the ingress port: the type OFPMT_OXM, the length
+/// 12, and the header of OXM_OF_IN_PORT (class 0x8000, field 0, length 4).
 const IN_PORT_MATCH: [u8; 8] = [0, 1, 0, 12, 0x80, 0, 0, 4];
-/// The header of OXM_OF_IN_PORT.
+/// The header of the match field OXM_OF_IN_PORT.
 const OXM_IN_PORT: u32 = 0x8000_0004;
 
 /// A view of a packet-in of either version.
@@ -77,8 +78,8 @@ impl<T: AsRef<[u8]>> PacketIn<T> {
         self.in_port
     }
 
-    /// Returns the reason why the packet was sent, in the numbering of the version; 0 is a table
-    /// miss in both versions.
+    /// Returns the reason why the packet was sent, in the numbering of the message's version. In
+    /// both versions, 0 is a table miss.
     pub fn reason(&self) -> u8 {
         u8_at(
             self.buffer.as_ref(),
@@ -163,8 +164,8 @@ pub struct PacketInFields {
     pub total_len: u16,
     /// The port by which the packet entered.
     pub in_port: PortNumber,
-    /// The reason why the packet is sent, in the numbering of the version; 0 is a table miss in
-    /// both versions.
+    /// The reason why the packet is sent, in the numbering of the message's version. In both
+    /// versions, 0 is a table miss.
     pub reason: u8,
     /// The table whose entry sent the packet. OpenFlow 1.0 does not send it.
     pub table_id: u8,
@@ -183,8 +184,8 @@ impl PacketInFields {
 
     /// Appends a packet-in with `payload`, which is the packet or its beginning.
     ///
-    /// In 1.3 the match contains the ingress port. Fails without appending anything if the message
-    /// would not fit its length field or 1.0 has no number for the port.
+    /// In 1.3 the match contains the ingress port. If the message does not fit its length field, or
+    /// if 1.0 has no number for the port, returns an error and appends nothing.
     pub fn emit(
         &self,
         version: Version,
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn the_ingress_port_is_found_behind_other_fields() {
         let mut bytes = emitted(Version::V1_3, b"x");
-        // OXM_OF_METADATA (field 2, length 8) is inserted before the port; the match length is 24
+        // OXM_OF_METADATA (field 2, length 8) is inserted before the port. The match length is 24
         // without padding.
         bytes.splice(28..28, [0x80, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 9]);
         bytes.splice(48..52, []);

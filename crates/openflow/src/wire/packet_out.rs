@@ -1,4 +1,4 @@
-//! Packet-out: OpenFlow 1.0.0, 5.3.6; OpenFlow 1.3.5, 7.3.7.
+//! A view and an emitter of packet-out messages: OpenFlow 1.0.0, 5.3.6; OpenFlow 1.3.5, 7.3.7.
 
 use std::ops::Range;
 
@@ -59,13 +59,13 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
         Xid(u32_at(self.buffer.as_ref(), 4))
     }
 
-    /// Returns the packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if the payload is
-    /// the packet.
+    /// Returns the buffered packet that the switch must send, or [`BufferId::NO_BUFFER`] if the
+    /// payload is the packet.
     pub fn buffer_id(&self) -> BufferId {
         BufferId(u32_at(self.buffer.as_ref(), 8))
     }
 
-    /// Returns the port that counts as the packet's ingress port.
+    /// Returns the port that is treated as the packet's ingress port.
     pub fn in_port(&self) -> PortNumber {
         let data = self.buffer.as_ref();
         match self.version {
@@ -92,7 +92,7 @@ impl<T: AsRef<[u8]>> PacketOut<T> {
             && Actions(self.actions()).any(|action| u16_at(action, 0) == OFPAT_GROUP)
     }
 
-    /// Returns the packet to send, which is empty if the switch is to send a buffered one.
+    /// Returns the packet to send, which is empty if the switch must send a buffered packet.
     pub fn payload(&self) -> &[u8] {
         self.buffer.as_ref().get(self.payload_range()).unwrap_or(&[])
     }
@@ -131,7 +131,8 @@ impl<'a> Iterator for Actions<'a> {
     }
 }
 
-/// The ports of a packet-out's output actions; created by [`PacketOut::outputs`].
+/// An iterator over the ports of a packet-out's output actions, which [`PacketOut::outputs`]
+/// creates.
 #[derive(Clone, Debug)]
 pub struct Outputs<'a> {
     version: Version,
@@ -153,11 +154,11 @@ impl Iterator for Outputs<'_> {
 /// The fields of a packet-out except for its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketOutFields<'a> {
-    /// The packet in the switch's buffer to send; [`BufferId::NO_BUFFER`] if the payload is the
-    /// packet.
+    /// The buffered packet that the switch must send, or [`BufferId::NO_BUFFER`] if the payload is
+    /// the packet.
     pub buffer_id: BufferId,
-    /// The port that counts as the packet's ingress port; [`PortNumber::ANY`] in 1.0 and
-    /// [`PortNumber::CONTROLLER`] in 1.3 if there is none.
+    /// The port that is treated as the packet's ingress port. If there is none, it is
+    /// [`PortNumber::ANY`] in 1.0 and [`PortNumber::CONTROLLER`] in 1.3.
     pub in_port: PortNumber,
     /// The ports to which actions send the packet. If there are none, the packet is dropped.
     pub outputs: &'a [PortNumber],
@@ -166,8 +167,8 @@ pub struct PacketOutFields<'a> {
 impl PacketOutFields<'_> {
     /// Appends a packet-out with `payload`.
     ///
-    /// Fails without appending anything if the message would not fit its length field or 1.0 has no
-    /// number for a port.
+    /// If the message does not fit its length field, or if 1.0 has no number for a port, returns an
+    /// error and appends nothing.
     pub fn emit(
         &self,
         version: Version,
@@ -178,7 +179,7 @@ impl PacketOutFields<'_> {
         let actions_len = self.outputs.len().saturating_mul(output_length(version));
         let total = fixed(version).saturating_add(actions_len).saturating_add(payload.len());
         let length = message_length("ofp_packet_out", total)?;
-        // The actions are shorter than the message, whose length fits.
+        // The actions are shorter than the message, whose length fits into its field.
         let actions_len = actions_len as u16;
         let header = header_bytes(version, MessageType::PACKET_OUT, length, xid);
         let before = out.len();

@@ -1,4 +1,4 @@
-//! The processing of a packet by the table: OpenFlow 1.0.0, 3.3 and 3.4.
+//! The processing of a packet by the flow table: OpenFlow 1.0.0, 3.3 and 3.4.
 
 use openflow::PortNumber;
 use openflow::v1_0::{Action, PacketOut, PortNo};
@@ -33,7 +33,7 @@ impl Personality {
                     Walk { options, in_port, packet: &mut packet, key, priority, passage };
                 walk.apply(&entry.instructions);
             }
-            // A packet that matches no entry goes to the controller (3.4).
+            // A packet that matches no entry is sent to the controller (OpenFlow 1.0.0, 3.4).
             None => {
                 let bytes = packet.bytes().to_vec();
                 let missed = ToController { reason: NO_MATCH, ..to_controller(key, bytes) };
@@ -45,10 +45,10 @@ impl Personality {
 
     /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
     /// packet through the table, with the changes of the actions so far, and the following actions
-    /// continue with that packet (5.3.6). `direct` receives the packets that the actions themselves
-    /// send to ports, and `passage` those that the table sends. All packets for the controller are
-    /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps
-    /// packets.
+    /// continue with that packet (OpenFlow 1.0.0, 5.3.6). `direct` receives the packets that the
+    /// actions themselves send to ports, and `passage` receives those that the table sends. All
+    /// packets for the controller are in `passage`. A packet-out that only sends to ports is
+    /// carried out only if `direct` stores packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -116,7 +116,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Applies actions to the packet in order (3.3).
+    /// Applies actions to the packet in order (OpenFlow 1.0.0, 3.3).
     fn apply(&mut self, actions: &[Action]) {
         for action in actions {
             if !self.passage.spend_action() {
@@ -152,7 +152,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds a VLAN tag to the packet if it has none (table 5).
+    /// Adds a VLAN tag to the packet if it has none (OpenFlow 1.0.0, table 5).
     fn tag(&mut self) {
         if !self.packet.is_tagged() {
             self.packet.push_vlan(VLAN_TYPE);
@@ -178,7 +178,8 @@ impl Walk<'_> {
             PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
                 ports > u16::from((1..=ports).contains(&self.in_port))
             }
-            // A packet leaves by its ingress port only through IN_PORT (5.2.4).
+            // A packet leaves by its ingress port only through the reserved port IN_PORT (OpenFlow
+            // 1.0.0, 5.2.4).
             _ => (1..=ports).contains(&port.0) && port.0 != self.in_port,
         };
     }

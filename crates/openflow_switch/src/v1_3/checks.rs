@@ -1,11 +1,12 @@
-//! Checks of flow-mods, and the errors for what is wrong (OpenFlow 1.3.5, sections 7.2.3 to 7.2.5).
+//! Checks of flow-mods, and the errors with which invalid ones are answered (OpenFlow 1.3.5,
+//! sections 7.2.3 to 7.2.5).
 
 use openflow::v1_3::{Action, Instruction, Match, OxmField};
 use openflow::{ErrorReason, PortNumber};
 
 use super::TABLES;
 
-/// The largest number of a port that is not reserved, and the smallest of one that is.
+/// The largest port number that is not reserved, and the smallest reserved port number.
 const PORTS: (u32, u32) = (0xffff_ff00, 0xffff_fff8);
 
 /// Checks the fields of a match.
@@ -32,8 +33,8 @@ pub(super) fn matching(rule: &Match) -> Result<(), ErrorReason> {
     }
 }
 
-/// Returns whether a match has the fields that a field presupposes (7.2.3.8, table 11). `has` says
-/// whether it has a field with one of these values.
+/// Returns whether a match contains the fields that a field presupposes (OpenFlow 1.3.5, 7.2.3.8,
+/// table 11). `has` returns whether the match contains a field with one of the given values.
 fn has_prerequisites(field: OxmField, has: &impl Fn(OxmField, &[u128]) -> bool) -> bool {
     let ether = |types: &[u128]| has(OxmField::ETH_TYPE, types);
     let protocol = |number: u128| has(OxmField::IP_PROTO, &[number]);
@@ -90,7 +91,7 @@ fn actions(actions: &[Action]) -> Result<(), ErrorReason> {
     Ok(())
 }
 
-/// Returns whether packets can be sent to a port, if the switch has it.
+/// Returns whether packets can be sent to a port with this number, provided that the switch has it.
 fn is_output(port: PortNumber) -> bool {
     let (last, first_reserved) = PORTS;
     let is_reserved = port.0 >= first_reserved && port != PortNumber::ANY;

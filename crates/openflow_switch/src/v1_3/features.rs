@@ -1,5 +1,4 @@
-//! The features of the tables of an emulated switch, which include everything that the
-//! specification defines.
+//! The table features that an emulated switch reports: everything that the specification defines.
 
 use openflow::v1_3::{
     ActionType, FeatureId, InstructionType, OxmField, OxmId, TableFeatureProperty, TableFeatures,
@@ -22,7 +21,7 @@ fn features(table: u8, max_entries: u32) -> TableFeatures {
         InstructionType::METER,
     ]
     .into_iter()
-    // The last table has no following one.
+    // No table follows the last one, so it has no goto-table instruction.
     .filter(|kind| table + 1 < TABLES || *kind != InstructionType::GOTO_TABLE)
     .map(FeatureId::from)
     .collect();

@@ -43,7 +43,7 @@ impl Groups {
         self.groups.get(&group).map(|group| (group.group_type, group.buckets.as_slice()))
     }
 
-    /// Counts a packet that passed a bucket of a group.
+    /// Counts a packet that a bucket of a group has processed.
     pub(super) fn count(&mut self, hit: GroupHit) {
         let Some(group) = self.groups.get_mut(&hit.group) else { return };
         if hit.is_first {

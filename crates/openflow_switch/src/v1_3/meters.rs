@@ -1,4 +1,4 @@
-//! The meter table of an emulated switch. Meters are stored and can be read back, but no packet is
+//! The meter table of an emulated switch. Meters are stored and can be read, but no packet is
 //! metered.
 
 use std::collections::BTreeMap;

@@ -1,8 +1,9 @@
-//! The processing of a packet by the tables: OpenFlow 1.3.5, 5.1, 5.3, 5.4, 5.6 and 5.9 to 5.12.
+//! The processing of a packet by the flow tables: OpenFlow 1.3.5, 5.1, 5.3, 5.4, 5.6 and 5.9 to
+//! 5.12.
 //!
 //! The pipeline executes goto-table, metadata, apply-, write- and clear-actions, output, groups of
-//! all types, set-field, VLAN tags, and the IP TTL. Meters, queues, MPLS and PBB tags are left out,
-//! since for the probe's packets they change neither the destination nor what a controller sees. A
+//! all types, set-field, VLAN tags, and the IP TTL. Meters, queues, MPLS and PBB tags are omitted.
+//! For the packets of the probe, they change neither the destination nor what a controller sees. A
 //! packet whose TTL becomes invalid is dropped without a packet-in, as in the initial asynchronous
 //! configuration of a switch.
 
@@ -20,8 +21,8 @@ use super::super::passage::{ACTION, NO_MATCH, Passage, ToController};
 use super::groups::Groups;
 use super::{Entry, Personality, SwitchOptions};
 
-/// The maximum number of groups that a packet may pass one after the other. A longer chain is taken
-/// for a loop.
+/// The maximum number of consecutive groups that a packet may pass. A longer chain is treated as a
+/// loop.
 const MAX_GROUPS: u32 = 8;
 
 impl Personality {
@@ -42,7 +43,7 @@ impl Personality {
         while let Some(table) = next {
             walk.key = FlowKey::v1_3(&walk.packet, in_port, walk.metadata);
             let length = walk.packet.bytes().len();
-            // Without a table-miss entry, unmatched packets are dropped (5.4).
+            // Without a table-miss entry, unmatched packets are dropped (OpenFlow 1.3.5, 5.4).
             let Some(entry) = self.flows.hit(table, &walk.key, length, now) else {
                 set.actions.clear();
                 break;
@@ -60,10 +61,10 @@ impl Personality {
 
     /// Carries out the actions of a packet-out. Each output to [`PortNumber::TABLE`] sends the
     /// packet through the tables, with the changes of the actions so far, and the following actions
-    /// continue with that packet (7.3.7). `direct` receives the packets that the actions themselves
-    /// send to ports, and `passage` those that the tables send. All packets for the controller are
-    /// in `passage`. A packet-out that only sends to ports is carried out only if `direct` keeps
-    /// packets.
+    /// continue with that packet (OpenFlow 1.3.5, 7.3.7). `direct` receives the packets that the
+    /// actions themselves send to ports, and `passage` receives those that the tables send. All
+    /// packets for the controller are in `passage`. A packet-out that only sends to ports is
+    /// carried out only if `direct` stores packets.
     pub(in super::super) fn process_packet_out(
         &mut self,
         options: &SwitchOptions,
@@ -116,7 +117,8 @@ struct Origin {
     table: u8,
     priority: u16,
     cookie: u64,
-    /// Whether the entry is a table-miss entry: it has priority 0 and no condition (5.4).
+    /// Whether the entry is a table-miss entry: one with priority 0 and no condition (OpenFlow
+    /// 1.3.5, 5.4).
     is_table_miss: bool,
 }
 
@@ -128,14 +130,14 @@ impl Origin {
     }
 }
 
-/// The fact that a packet passed a bucket of a group, for the counters of both.
+/// A packet's pass through a bucket of a group, which is counted for the bucket and for the group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GroupHit {
     pub(super) group: GroupId,
     pub(super) bucket: usize,
     pub(super) bytes: u64,
-    /// Whether this is the first bucket of the group that the packet passes. The group counts the
-    /// packet only in this case.
+    /// Whether this is the first bucket of the group that the packet passes. Only then does the
+    /// group count the packet.
     pub(super) is_first: bool,
 }
 
@@ -177,9 +179,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Executes the instructions of an entry in the order of section 5.9, regardless of their order
-    /// in the message. Returns the table to which the packet goes next, or `None` if it goes to no
-    /// other.
+    /// Executes the instructions of an entry in the order of OpenFlow 1.3.5, 5.9, independently of
+    /// their order in the message. Returns the table in which the packet continues, or `None` if
+    /// its processing ends.
     fn instructions(&mut self, entry: &Entry, set: &mut ActionSet) -> Option<u8> {
         let instructions = &entry.instructions;
         for instruction in instructions {
@@ -202,7 +204,7 @@ impl<'a> Walk<'a> {
                 Instruction::WriteMetadata { metadata, mask } => {
                     self.metadata = self.metadata & !mask | metadata & mask;
                 }
-                // A packet only goes to later tables, so that processing ends.
+                // A packet can only continue in a later table, so that processing ends.
                 Instruction::GotoTable(TableId(table)) if *table > entry.table => {
                     next = Some(*table);
                 }
@@ -212,16 +214,16 @@ impl<'a> Walk<'a> {
         next
     }
 
-    /// Executes the action set at the end of the pipeline (5.10).
+    /// Executes the action set at the end of the pipeline (OpenFlow 1.3.5, 5.10).
     fn action_set(&mut self, set: ActionSet) {
-        // The action set belongs to no single entry, so there is no cookie (7.4.1).
+        // The action set belongs to no single entry, so there is no cookie (OpenFlow 1.3.5, 7.4.1).
         self.origin.cookie = NO_COOKIE;
         self.origin.is_table_miss = set.output_is_of_table_miss;
         self.execute(set.actions, 0);
     }
 
-    /// Executes a list of actions as an action set: in the order of section 5.10, regardless of
-    /// their order in the list.
+    /// Executes a list of actions as an action set: in the order of OpenFlow 1.3.5, 5.10,
+    /// independently of their order in the list.
     fn execute(&mut self, mut actions: Vec<Action>, depth: u32) {
         // A group takes precedence over an output.
         if actions.iter().any(|action| matches!(action, Action::Group(_))) {
@@ -231,8 +233,8 @@ impl<'a> Walk<'a> {
         self.apply(&actions, depth);
     }
 
-    /// Applies actions to the packet in order. Returns whether the packet still exists afterwards:
-    /// it is dropped if its TTL becomes invalid or if it has undergone too many actions.
+    /// Applies actions to the packet in order. Returns whether the packet still exists afterwards.
+    /// It is dropped if its TTL becomes invalid, or if it has undergone too many actions.
     fn apply(&mut self, actions: &[Action], depth: u32) -> bool {
         for action in actions {
             if !self.passage.spend_action() {
@@ -268,7 +270,8 @@ impl<'a> Walk<'a> {
             PortNumber::FLOOD | PortNumber::ALL | PortNumber::NORMAL => {
                 ports > u32::from((1..=ports).contains(&self.in_port))
             }
-            // A packet leaves by its ingress port only through IN_PORT (5.12).
+            // A packet leaves by its ingress port only through the reserved port IN_PORT (OpenFlow
+            // 1.3.5, 5.12).
             PortNumber(port) => (1..=ports).contains(&port) && port != self.in_port,
         };
     }
@@ -288,7 +291,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Processes a copy of the packet by the group with this id (5.6).
+    /// Processes a copy of the packet by the group with this id (OpenFlow 1.3.5, 5.6).
     fn group(&mut self, id: GroupId, depth: u32) {
         let groups = self.groups;
         let Some((group_type, buckets)) = groups.get(id) else { return };
@@ -312,7 +315,7 @@ impl<'a> Walk<'a> {
             let bytes = self.packet.bytes().len() as u64;
             self.group_hits.push(GroupHit { group: id, bucket, bytes, is_first: place == 0 });
             let before = self.packet.clone();
-            // A packet that a bucket sends belongs to no single entry (7.4.1).
+            // A packet that a bucket sends belongs to no single entry (OpenFlow 1.3.5, 7.4.1).
             self.origin.cookie = NO_COOKIE;
             self.origin.is_table_miss = false;
             self.execute(actions, depth + 1);
@@ -359,8 +362,8 @@ impl<'a> Walk<'a> {
             OxmField::UDP_DST,
         ];
         let values = FIELDS.iter().filter_map(|field| self.packet.field(*field));
-        // The hash is FNV-1a over words with a final mix, since its low bits would otherwise depend
-        // on low bits only.
+        // The hash is FNV-1a over words, followed by a mix of the bits, because the low bits of
+        // FNV-1a depend only on low bits of the input.
         let hash = values.fold(0xcbf2_9ce4_8422_2325_u64, |hash, value| {
             let word = (value >> 64) as u64 ^ value as u64;
             (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
@@ -368,8 +371,8 @@ impl<'a> Walk<'a> {
         hash ^ hash >> 32
     }
 
-    /// Returns whether the port or group that a bucket watches is live (5.6.1). A bucket that
-    /// watches nothing is live.
+    /// Returns whether the port or group that a bucket watches is live (OpenFlow 1.3.5, 5.6.1). A
+    /// bucket that watches nothing is live.
     fn is_live(&self, bucket: &Bucket, depth: u32) -> bool {
         let watches_nothing =
             bucket.watch_port == PortNumber::ANY && bucket.watch_group == GroupId::ANY;
@@ -387,7 +390,7 @@ impl<'a> Walk<'a> {
 }
 
 /// The action set, which is executed when the packet leaves the pipeline. It contains one action of
-/// each type, and one set-field for each field (5.10).
+/// each type, and one set-field action for each field (OpenFlow 1.3.5, 5.10).
 #[derive(Debug, Default)]
 struct ActionSet {
     actions: Vec<Action>,
@@ -412,7 +415,8 @@ impl ActionSet {
     }
 }
 
-/// Returns the position of an action in the order in which an action set is executed (5.10).
+/// Returns the position of an action in the order in which an action set is executed (OpenFlow
+/// 1.3.5, 5.10).
 fn stage(action: &Action) -> u8 {
     match action {
         Action::CopyTtlIn => 0,

@@ -1,4 +1,4 @@
-//! Answers to multipart requests, such as those for statistics.
+//! The answers to multipart requests, such as requests for statistics.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{
     Entry, Personality, SwitchOptions, TABLES, features, known_port, reply, sends_to, uses_meter,
 };
 
-/// Appends the answer to a multipart request, in as many parts as it needs.
+/// Appends the answer to a multipart request, divided into parts if it is too long for one message.
 pub(super) fn send(body: MultipartReplyBody, xid: Xid, out: &mut Vec<u8>) {
     match MultipartReply::split(body) {
         Ok(parts) => {
@@ -66,7 +66,7 @@ impl Personality {
                     | GroupCapabilities::SELECT_LIVENESS
                     | GroupCapabilities::CHAINING,
                 max_groups: [options.table_size; 4],
-                // Output, push and pop, set-queue, group, set-field and so on.
+                // The bits stand for output, push and pop, set-queue, group, set-field and so on.
                 actions: [0x0fff_9801; 4],
             }),
             Request::Meter(meter) => {
@@ -77,9 +77,9 @@ impl Personality {
             Request::MeterConfig(meter) => Reply::MeterConfig(self.meters.configurations(meter)?),
             Request::MeterFeatures => Reply::MeterFeatures(MeterFeatures {
                 max_meter: options.table_size,
-                // Bits 1 and 2 are drop and DSCP remark.
+                // Bits 1 and 2 stand for drop and DSCP remark.
                 band_types: 0b110,
-                // The bits are kb/s, packets/s, burst, and statistics.
+                // The bits stand for kb/s, packets/s, burst, and statistics.
                 capabilities: 0b1111,
                 max_bands: 8,
                 max_color: 0,

@@ -16,7 +16,10 @@ use crate::proto::v1::p4_data::Data as Message;
 ///
 /// Returns INVALID_ARGUMENT if the value is not of this type, and OUT_OF_RANGE if a byte string in
 /// it is empty or too wide. The result shares no memory with `value`.
-pub(crate) fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
+///
+/// # Errors
+/// Returns an error that says which part of the value does not have the type.
+pub fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
     let Some(data) = &value.data else {
         return Err(EntityError::invalid(format!("the data is unset, expected {of}")));
     };

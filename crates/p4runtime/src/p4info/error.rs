@@ -58,6 +58,20 @@ pub enum SchemaError {
         /// The description of the error in the type.
         message: String,
     },
+    /// A constraint in an annotation has an error.
+    #[error("{object}: @{annotation}, line {line}, column {column}: {message}")]
+    Restriction {
+        /// The object with the annotation.
+        object: String,
+        /// The name of the annotation.
+        annotation: &'static str,
+        /// The line in the text of the constraint, from 1.
+        line: usize,
+        /// The column in the line, from 1.
+        column: usize,
+        /// The description of the error.
+        message: String,
+    },
     /// A value does not fit its type.
     #[error("{object}: {error}")]
     Value {

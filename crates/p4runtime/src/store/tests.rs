@@ -6,6 +6,7 @@ mod idle;
 mod others;
 mod profile;
 mod read;
+mod restrictions;
 mod table;
 
 use std::sync::{Arc, OnceLock};

@@ -14,17 +14,17 @@ pub(super) struct Batch {
     end: usize,
 }
 
-/// A packet, or a super-frame after its virtio header.
+/// A packet that waits to be sent, or a super-frame preceded by its virtio header.
 #[derive(Debug, Default)]
 struct Waiting {
     data: Vec<u8>,
     /// The frame that contains the payload of a super-frame, and the offset of the payload in that
-    /// frame. `None` for a packet.
+    /// frame, or `None` for a packet.
     payload: Option<(SharedFrame, usize)>,
     is_whole: bool,
-    /// The number of packets that appear on a wire: for a super-frame, the number of its segments.
+    /// The number of packets on a wire: 1, or the number of segments of a super-frame.
     packets: u64,
-    /// The number of bytes of these packets on a wire.
+    /// The number of bytes that these packets have on a wire.
     bytes: u64,
 }
 
@@ -55,8 +55,8 @@ impl Batch {
         self.all().iter().map(|waiting| waiting.packets).sum()
     }
 
-    /// Returns the next packets that can be sent through one socket, each in two parts, and whether
-    /// they are super-frames.
+    /// Returns the next packets that can be sent through one socket, in two parts each, and whether
+    /// these packets are super-frames.
     pub(super) fn next(&self) -> (bool, impl Iterator<Item = [&[u8]; 2]>) {
         let all = self.all();
         let is_whole = all.first().is_some_and(|first| first.is_whole);
@@ -86,7 +86,7 @@ impl Batch {
     }
 
     /// Removes the first `count` entries, which were sent. Returns the number of packets that they
-    /// are on a wire, and the number of their bytes.
+    /// represent on a wire, and the number of bytes of these packets.
     pub(super) fn leave(&mut self, count: usize) -> (u64, u64) {
         let mut counted = (0, 0);
         let all = self.waiting.get_mut(self.first..self.end).unwrap_or_default();

@@ -17,14 +17,14 @@ const MESSAGE: usize = 16;
 const DISCIPLINE: usize = 20;
 const ATTRIBUTE: usize = 4;
 
-/// The queueing disciplines that treat a super-frame like its segments, since they only pass
-/// packets on or share a link among flows.
+/// The queueing disciplines that treat a super-frame like its segments, since they only forward
+/// packets or share a link among flows.
 const HANDS_ON: [&[u8]; 5] = [b"noqueue", b"pfifo_fast", b"fq_codel", b"fq", b"mq"];
 
 /// The queueing discipline of one interface.
 #[derive(Debug)]
 pub(super) struct Discipline {
-    /// A netlink socket. When a request has been sent, the kernel's answer can be read immediately.
+    /// A netlink socket. The kernel's answer can be read as soon as a request has been sent.
     socket: File,
     ifindex: u32,
 }
@@ -43,8 +43,8 @@ impl Discipline {
         answer.and_then(kind).is_some_and(|kind| HANDS_ON.contains(&kind))
     }
 
-    /// Returns the number of packets that wait in the discipline's queue, or `None` if the
-    /// interface has no queue (`noqueue`) or the kernel does not report it.
+    /// Returns the number of packets in the discipline's queue, or `None` if the interface has no
+    /// queue (`noqueue`) or the kernel does not report it.
     pub(super) fn waiting(&mut self) -> Option<u32> {
         let mut answer = [0; 4096];
         self.answer(&mut answer).and_then(queue_length)

@@ -14,17 +14,17 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The size in bytes of a contiguous block of kernel memory that a ring consists of. It is several
-/// pages, but so few that the allocation succeeds.
+/// The size in bytes of the contiguous blocks of kernel memory of which a ring consists. A block
+/// has several pages, but so few that its allocation succeeds.
 const BLOCK: usize = 64 << 10;
 
 /// The receive ring of one socket.
 #[derive(Debug)]
 pub(crate) struct Ring {
-    /// The start of the mapping of `slot * slots` bytes, which lasts until this is dropped.
+    /// The start of the mapping of `slot * slots` bytes, which exists until this value is dropped.
     memory: NonNull<u8>,
-    /// The size of a slot in bytes: a power of two from 2^11 to 2^14. It divides [`BLOCK`], so no
-    /// slot crosses a block.
+    /// The size of a slot in bytes: a power of two from 2^11 to 2^14. It divides [`BLOCK`], so that
+    /// no slot crosses a block.
     slot: usize,
     slots: usize,
     next: usize,
@@ -41,8 +41,8 @@ pub(crate) struct Entry<'a> {
 }
 
 impl Ring {
-    /// Creates a receive ring for the socket, with slots for packets of `packet` bytes, up to a
-    /// limit.
+    /// Creates a receive ring for the socket, with slots for packets of `packet` bytes. The size of
+    /// a slot is limited.
     pub(crate) fn new(socket: &OwnedFd, packet: usize, memory: RingMemory) -> io::Result<Self> {
         /// The number of bytes in front of a packet in its slot: for the headers of the kernel and
         /// of virtio and for a VLAN tag, with some reserve.
@@ -82,7 +82,7 @@ impl Ring {
         Some(Entry { header, slot })
     }
 
-    /// Returns the slot of the packet that was last peeked at to the kernel.
+    /// Returns the slot of the last peeked packet to the kernel.
     pub(crate) fn release(&mut self) {
         self.status().store(libc::TP_STATUS_KERNEL, Ordering::Release);
         self.next = (self.next + 1) & (self.slots - 1);
@@ -126,8 +126,8 @@ impl<'a> Entry<'a> {
         self.slot.get(ADDRESS + 10).copied()
     }
 
-    /// Returns the time at which the kernel saw the packet, in nanoseconds since 1970. `tp_status`
-    /// says whose clock was used.
+    /// Returns the time at which the kernel saw the packet, in nanoseconds since 1970. The field
+    /// `tp_status` states which clock was used.
     pub(crate) fn nanoseconds(&self) -> u64 {
         u64::from(self.header.tp_sec) * 1_000_000_000 + u64::from(self.header.tp_nsec)
     }

@@ -1,8 +1,8 @@
 //! The memory of the receive rings of packet sockets.
 //!
 //! A ring allocates all of its memory at its creation, and each queue of each port has a ring. If
-//! there are few ports, each ring can hold thousands of packets. If there are many, all rings
-//! together share an eighth of the available memory of the machine.
+//! there are few ports, each ring can hold thousands of packets. If there are many ports, all rings
+//! together use at most an eighth of the machine's available memory.
 
 use std::fs;
 
@@ -13,27 +13,27 @@ pub struct RingMemory {
 }
 
 impl RingMemory {
-    /// The largest ring in bytes. If frames do not fit into an ordinary slot, the ring may be twice
+    /// The largest ring in bytes. If frames do not fit into a slot of 2 KiB, the ring may be twice
     /// as large.
     pub const MAX: usize = 8 << 20;
     /// The smallest ring in bytes.
     pub const LEAST: usize = 256 << 10;
-    /// The divisor of the available memory: all rings together may use one part in this many.
+    /// The divisor of the available memory. All rings together may use this part of it.
     const PART: u64 = 8;
     /// The least number of slots in a ring, so that a burst fits even if frames are long.
     const SLOTS: usize = 64;
-    /// The size of an ordinary slot in bytes.
+    /// The size, in bytes, of a slot of the ring for frames of ordinary length.
     const ORDINARY_SLOT: usize = 2 << 10;
 
-    /// Returns a ring memory of `bytes` bytes. The number is limited to the allowed range and
-    /// rounded down to a power of two.
+    /// Returns a ring size of `bytes` bytes, limited to the allowed range and rounded down to a
+    /// power of two.
     #[must_use]
     pub fn of_bytes(bytes: usize) -> Self {
         let bytes = bytes.clamp(Self::LEAST, Self::MAX);
         Self { bytes: 1 << bytes.ilog2() }
     }
 
-    /// Returns the memory of each ring if `sockets` rings share `available` bytes of available
+    /// Returns the size of each ring if `sockets` rings share `available` bytes of available
     /// memory.
     #[must_use]
     pub fn shared(available: u64, sockets: usize) -> Self {
@@ -41,8 +41,8 @@ impl RingMemory {
         Self::of_bytes(usize::try_from(each).unwrap_or(Self::MAX))
     }
 
-    /// Returns the memory of each ring if `sockets` rings share the memory that is available on
-    /// this machine now.
+    /// Returns the size of each ring if `sockets` rings share the memory that is currently
+    /// available on this machine.
     #[must_use]
     pub fn here(sockets: usize) -> Self {
         available().map_or_else(Self::default, |available| Self::shared(available, sockets))
@@ -50,7 +50,7 @@ impl RingMemory {
 
     /// Returns the size in bytes of a ring with slots of `slot` bytes, a power of two.
     pub(crate) fn ring_bytes(self, slot: usize) -> usize {
-        // A burst of small frames must find slots even if the MTU requires large slots.
+        // Even if the MTU requires large slots, a burst of small frames must find free slots.
         let bytes = if slot > Self::ORDINARY_SLOT { 2 * self.bytes } else { self.bytes };
         bytes.max(Self::SLOTS * slot)
     }

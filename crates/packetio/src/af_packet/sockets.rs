@@ -9,9 +9,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The fanout group of the queues that share an interface: the kernel distributes flows over its
-/// sockets. An interface that is removed and added again has another index, so its queues form a
-/// new group.
+/// The fanout group of the queues that share an interface: the kernel distributes flows over the
+/// group's sockets. If the interface is removed and added again, its index changes, and its queues
+/// form a new group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Group(Arc<Mutex<Option<Member>>>);
 
@@ -37,8 +37,8 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    /// Opens the sockets on an interface that is up. If queues form a group, all packets of a flow
-    /// arrive at one queue of the group.
+    /// Opens the sockets on an interface that is up. If several queues form a group, all packets of
+    /// a flow arrive at one queue of the group.
     pub(super) fn open(
         interface: &Interface,
         group: Option<&Group>,
@@ -73,7 +73,8 @@ impl Sockets {
         Ok(Self { ring, receiving, transmitting, whole: None, ifindex: interface.index })
     }
 
-    /// Returns the socket that sends super-frames (`is_whole`) or the one that sends other packets.
+    /// Returns the socket that sends super-frames (if `is_whole`), or the socket that sends other
+    /// packets.
     pub(super) fn of(&self, is_whole: bool) -> &OwnedFd {
         let whole = self.whole.as_ref().filter(|_| is_whole);
         whole.unwrap_or(&self.transmitting)

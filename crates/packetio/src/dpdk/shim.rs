@@ -31,7 +31,7 @@ struct RawPacket {
     length: u32,
 }
 
-/// DPDK's own structures, which only the C functions access.
+/// A structure of DPDK, which only the C functions access.
 #[repr(C)]
 #[derive(Debug)]
 struct Opaque([u8; 0]);
@@ -51,7 +51,7 @@ unsafe extern "C" {
     fn shim_drop(buffer: *mut Opaque);
 }
 
-/// A DPDK device. It stays open until this is dropped.
+/// An open DPDK device. It stays open until this value is dropped.
 #[derive(Debug)]
 pub(super) struct Device {
     port: RawPort,
@@ -62,20 +62,20 @@ pub(super) struct Device {
 /// The devices of `net_memif` that were stopped, which [`Device::open`] restarts. Closing such a
 /// device (in DPDK 22.11) would leave a thread that forever accepts connections on a closed socket
 /// in freed memory. The lock is also held while a device is created or removed, because DPDK does
-/// not support doing so in several threads at the same time.
+/// not support creating or removing devices in several threads at the same time.
 static STOPPED: Mutex<Vec<Device>> = Mutex::new(Vec::new());
 
-/// The longest time until an end of a memory interface notices that the other end has left.
+/// The longest time after which one end of a memory interface notices that the other end has left.
 const PEER_LEAVE_TIME: Duration = Duration::from_secs(1);
-/// The time for which this module waits while DPDK's thread tears down a connection. DPDK does not
-/// report when it is done; it takes microseconds.
+/// The time for which this module waits while DPDK's thread tears down a connection, which takes
+/// microseconds. DPDK does not report when it has finished.
 const TEARDOWN_TIME: Duration = Duration::from_millis(5);
 
 // SAFETY: DPDK permits calls on a port from any thread, as long as each queue is used by one thread
 // at a time. `Queue` ensures this, because its methods take `&mut self`.
 unsafe impl Send for Device {}
-// SAFETY: shared references only allow calls that DPDK permits from several threads at the same
-// time; each queue is used through `&mut Queue`.
+// SAFETY: shared references only allow calls that DPDK permits from several threads at once. A
+// queue of the device is only used through `&mut Queue`.
 unsafe impl Sync for Device {}
 
 /// The reason why a device cannot be opened.
@@ -128,9 +128,9 @@ impl Device {
 
     /// Stops a device of `net_memif`. DPDK 22.11 tears down a connection both on the thread that
     /// stops the device and on its own thread when that notices that the other end has left. If
-    /// both do so at the same time, memory is freed twice. If both ends are in this process, the
-    /// second one to stop therefore waits until it has noticed that the first has left, and until
-    /// the driver has finished.
+    /// both threads tear it down at the same time, memory is freed twice. If both ends are in this
+    /// process, the end that is stopped second therefore waits until it has noticed that the other
+    /// end has left, and until the driver has finished.
     fn stop(&self, stopped: &[Self]) {
         let peer_has_left =
             self.socket().is_some() && stopped.iter().any(|other| other.socket() == self.socket());
@@ -192,7 +192,7 @@ impl Drop for Device {
     }
 }
 
-/// One queue of a device, for both directions. No two values of this type are the same queue.
+/// One queue of a device, for both directions. No two values of this type refer to the same queue.
 #[derive(Debug)]
 pub(super) struct Queue {
     device: Arc<Device>,
@@ -246,8 +246,8 @@ impl Queue {
         true
     }
 
-    /// Passes packets that wait to be sent to the device, as many as it has room for. Returns their
-    /// number.
+    /// Passes waiting packets to the device until it has no more room. Returns the number of
+    /// packets that it took.
     pub(super) fn flush(&mut self) -> usize {
         let (port, count) = (&raw const self.device.port, self.count as u16);
         // SAFETY: the port is open, the queue is used by this thread only (`&mut`), and the first
@@ -275,7 +275,7 @@ impl Drop for Queue {
 fn start() -> io::Result<()> {
     static STARTED: OnceLock<i32> = OnceLock::new();
     let start = || {
-        // DPDK's only worker may run on any core of this process.
+        // DPDK's only worker may run on any core that this process may use.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let lcores = CString::new(format!("0@(0-{})", cores - 1)).unwrap_or_default();
         let lcores: &CStr = &lcores;
@@ -290,7 +290,7 @@ fn start() -> io::Result<()> {
     }
 }
 
-/// Returns whether the system has as many free huge pages as DPDK is configured to use.
+/// Returns whether the system has enough free huge pages for DPDK's configuration.
 fn has_huge_pages() -> bool {
     const WANTED: u64 = 256 << 20;
     let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return false };

@@ -29,7 +29,7 @@ pub(super) const TCP: u8 = 6;
 pub(super) const UDP: u8 = 17;
 pub(super) const SCTP: u8 = 132;
 
-/// The largest number of headers that are examined. Only malicious frames have more.
+/// The largest number of headers that are examined. Only malicious frames contain more.
 const MAX_LAYERS: usize = 16;
 
 /// The type of the next header, as stated in the header before it.
@@ -121,9 +121,9 @@ fn ipv6(frame: &[u8], at: usize) -> Option<(usize, Next)> {
 
 fn udp_tunnel(frame: &[u8], at: usize) -> Option<(usize, Next)> {
     match u16_at(frame, at + 2)? {
-        // The port of VXLAN (RFC 7348), and the port that Linux used before.
+        // 4789 is the port of VXLAN (RFC 7348), and 8472 the port that Linux used before.
         4789 | 8472 => Some((at + 16, Next::Ethernet)),
-        // The port of Geneve (RFC 8926, section 3.4).
+        // 6081 is the port of Geneve (RFC 8926, section 3.4).
         6081 => {
             let options = usize::from(frame.get(at + 8)? & 0x3f) * 4;
             Some((at + 16 + options, payload(u16_at(frame, at + 10)?)))
@@ -133,8 +133,8 @@ fn udp_tunnel(frame: &[u8], at: usize) -> Option<(usize, Next)> {
 }
 
 fn gre(frame: &[u8], at: usize) -> Option<(usize, Next)> {
-    // This supports RFC 2784 and the keys of RFC 2890. A checksum or a sequence number would differ
-    // between segments.
+    // The supported forms are RFC 2784 and the keys of RFC 2890. A checksum or a sequence number
+    // would differ between segments.
     match u16_at(frame, at)? {
         0 => Some((at + 4, payload(u16_at(frame, at + 2)?))),
         0x2000 => Some((at + 8, payload(u16_at(frame, at + 2)?))),

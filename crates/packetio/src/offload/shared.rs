@@ -1,4 +1,4 @@
-//! The bytes of a super-frame, which are shared while the frame waits to leave. A super-frame is
+//! The bytes of a super-frame, which are shared while the frame waits to be sent. A super-frame is
 //! long, so copying it would dominate the cost of processing it.
 
 use super::Damaged;
@@ -10,8 +10,8 @@ const TAG: usize = 4;
 /// The offset of a VLAN tag in a frame, after the two Ethernet addresses.
 const ADDRESSES: usize = 12;
 
-/// The bytes of a super-frame. A clone shares them, and keeps them when the original receives other
-/// bytes.
+/// The bytes of a super-frame. A clone shares the bytes, and keeps them if the original is filled
+/// with other bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SharedFrame {
     memory: Arc<Vec<u8>>,
@@ -20,7 +20,7 @@ pub(crate) struct SharedFrame {
 }
 
 impl SharedFrame {
-    /// Returns whether a clone shares the bytes.
+    /// Returns whether a clone of this value shares the bytes.
     pub(crate) fn is_shared(&self) -> bool {
         Arc::strong_count(&self.memory) > 1
     }
@@ -43,7 +43,8 @@ impl SharedFrame {
         self.memory(bytes + TAG).get_mut(TAG..).unwrap_or_default()
     }
 
-    /// Makes the first `length` bytes of the buffer the super-frame, and inserts `tag` into it.
+    /// Defines the first `length` bytes of the buffer as the super-frame, and inserts `tag` into
+    /// it.
     pub(super) fn place(&mut self, length: usize, tag: Option<[u8; TAG]>) -> Result<(), Damaged> {
         (self.start, self.end) = (TAG, TAG + length);
         if let Some(tag) = tag {
@@ -60,8 +61,8 @@ impl SharedFrame {
         Ok(())
     }
 
-    /// Returns the memory for a super-frame of `bytes` bytes. New memory is allocated if a clone
-    /// shares the present one or it is too small.
+    /// Returns the memory for a super-frame of `bytes` bytes. New memory is allocated if the
+    /// current memory is too small or shared with a clone.
     fn memory(&mut self, bytes: usize) -> &mut [u8] {
         if Arc::get_mut(&mut self.memory).is_none_or(|memory| memory.len() < bytes) {
             self.memory = Arc::new(vec![0; bytes]);

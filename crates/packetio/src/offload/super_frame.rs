@@ -14,9 +14,9 @@
 //! payload is appended to each head ([`SuperFrame::complete`]), and the segments leave separately.
 //!
 //! The checksum of TCP covers the payload. If the program cannot see the field, it passes its
-//! content on, and a kernel completes it for the addresses in the IP header, so the addresses must
-//! be unchanged. If the program can see the field, it gets the real checksum, and the output must
-//! have the real checksum of the output.
+//! content on, and a kernel completes it for the addresses in the IP header. The program must then
+//! leave the addresses unchanged. If the program can see the field, it gets the real checksum, and
+//! the output must have the real checksum of the output.
 //!
 //! Super-frames of UDP, in tunnels, or with headers other than Ethernet, VLAN tags, IP and TCP are
 //! segmented before the program sees them; so are super-frames with more segments than half a burst
@@ -28,8 +28,8 @@ use super::segments::{CWR, FIN_PSH, Segments, fix_length, fix_tcp, write};
 use super::{SharedFrame, VIRTIO_HEADER, read};
 use std::ops::Range;
 
-/// The longest headers that a super-frame may have to leave in one piece, in bytes: tags, IPv6 with
-/// extensions, TCP with options.
+/// The largest length, in bytes, of the headers of a super-frame that can be sent without being
+/// segmented. The headers are tags, IPv6 with extensions, and TCP with options.
 const LONGEST: usize = 256;
 /// The number of bytes that a program may add to headers as tags.
 const TAGS: usize = 16;
@@ -155,9 +155,9 @@ impl SuperFrame {
         }
     }
 
-    /// Completes a head that the program made of the segment at `index`: stores it in `packet`,
-    /// followed by the payload that it lacks. Returns false if the head does not belong to this
-    /// segment.
+    /// Completes a head that the program made of the segment at `index`: stores the head in
+    /// `packet`, followed by the payload of the segment that is not in the head. Returns false if
+    /// the head does not belong to this segment.
     #[must_use]
     pub fn complete(&self, index: usize, head: &[u8], packet: &mut Vec<u8>) -> bool {
         let payload = self.segments.payload_of(index);
@@ -187,8 +187,8 @@ impl SuperFrame {
         true
     }
 
-    /// Returns the super-frame whose segmentation yields exactly these heads, so that it can leave
-    /// in one piece. Returns `None` if no headers of a super-frame yield them.
+    /// Returns the super-frame that segmentation would divide into segments with exactly these
+    /// heads, so that it can be sent in one piece. Returns `None` if there is no such super-frame.
     #[must_use]
     pub fn whole(&self, heads: &[&[u8]]) -> Option<Whole<'_>> {
         let Segments { frame, headers, payload, count, .. } = &self.segments;
@@ -241,8 +241,8 @@ impl SuperFrame {
         Some(Whole { virtio, front, front_length, frame, payload, segments, bytes, longest })
     }
 
-    /// Returns whether the program has left the addresses unchanged that the TCP checksum covers.
-    /// This matters if the program cannot read that checksum.
+    /// Returns whether the program has left the addresses unchanged, which the TCP checksum covers.
+    /// This matters if the program cannot read the checksum.
     fn covers_the_same(&self, offsets: &HeaderOffsets, template: &[u8]) -> bool {
         let before = self.header_offsets();
         let frame = &self.segments.frame;
@@ -286,7 +286,7 @@ impl SuperFrame {
     /// Returns the offsets of the headers of the super-frame itself.
     fn header_offsets(&self) -> HeaderOffsets {
         let headers = &self.segments.headers;
-        // `is_possible` has checked that there is exactly one layer.
+        // `is_possible` has checked that there is exactly one such header.
         let layer = headers.layers.first().copied().unwrap_or(Layer::Ipv4(14));
         HeaderOffsets { layer, transport: headers.transport }
     }

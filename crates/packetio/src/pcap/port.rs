@@ -17,7 +17,7 @@ pub struct Files {
     /// The capture to which the port writes the frames that it transmits. An existing file is
     /// replaced.
     pub output: Option<PathBuf>,
-    /// Whether the input starts again at its end.
+    /// Whether the input is read again from its start at its end.
     pub repeat: bool,
 }
 
@@ -54,9 +54,10 @@ pub fn open(files: &Files, queues: usize) -> Result<Port, OpenError> {
 #[derive(Debug)]
 struct CaptureQueue {
     name: String,
-    /// The capture that is being read; `None` after its end, and for all queues but the first.
+    /// The capture that is being read, or `None` after its end and for all queues but the first.
     input: Option<CaptureReader<BufReader<File>>>,
-    /// The file that is read again at its end.
+    /// The file that is read again from its start at its end, or `None` if the input is not
+    /// repeated.
     repeated: Option<PathBuf>,
     /// The error because of which the input ended early.
     fault: Option<CaptureError>,
@@ -80,8 +81,8 @@ impl Queue for CaptureQueue {
                     (packets, bytes) = (packets + 1, bytes + frame.data.len() as u64);
                 }
                 Ok(Some(_)) => self.counters.receive_dropped(1),
-                // The input ends at most once per call, since one without frames would repeat
-                // forever.
+                // An input without frames would repeat forever, so the input may end only once per
+                // call.
                 Ok(None) if begun => break,
                 Ok(None) => {
                     begun = true;
@@ -148,7 +149,7 @@ impl CaptureQueue {
 #[derive(Clone, Debug)]
 pub(crate) struct SharedCapture(Arc<Mutex<Output>>);
 
-/// The content of a [`SharedCapture`].
+/// The writer and the state of a [`SharedCapture`].
 #[derive(Debug)]
 struct Output {
     writer: CaptureWriter<BufWriter<File>>,
@@ -164,8 +165,8 @@ impl SharedCapture {
     }
 
     /// Writes a frame. After an error, nothing more is written, because an incomplete record makes
-    /// the rest of a capture unreadable. A frame that is too long for a capture is refused with
-    /// `InvalidInput`; later frames are still written.
+    /// the rest of a capture unreadable. The error `InvalidInput`, for a frame that is too long for
+    /// a capture, is an exception: later frames are still written.
     pub(crate) fn write(&self, frame: &[u8]) -> io::Result<()> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let mut output = self.output();

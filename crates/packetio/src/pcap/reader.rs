@@ -19,7 +19,8 @@ use pcap_parser::{
 
 use super::{CaptureError, LinkType};
 
-/// The longest block or record in bytes; Wireshark has the same limit for pcapng blocks.
+/// The size in bytes of the longest block or record that is accepted. Wireshark has this limit for
+/// pcapng blocks.
 const MAX_BLOCK: u32 = 16 << 20;
 /// The largest number of interfaces in a section.
 const MAX_INTERFACES: usize = 65_536;
@@ -35,7 +36,7 @@ const ENHANCED_PACKET: u32 = 6;
 /// The length of the shortest block in bytes: its type, its length, and its length again at the
 /// end.
 const MIN_BLOCK: u32 = 12;
-/// The offsets of the frame in the types of blocks that contain one.
+/// The offset of the frame's bytes in each type of block that contains a frame.
 const SIMPLE_PACKET_DATA: usize = 12;
 const ENHANCED_PACKET_DATA: usize = 28;
 
@@ -65,7 +66,7 @@ pub fn is_capture(path: &Path) -> io::Result<bool> {
 /// A frame of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The timestamp in nanoseconds since 1970; `None` in pcapng's simple packet blocks.
+    /// The timestamp in nanoseconds since 1970, or `None` in pcapng's simple packet blocks.
     pub timestamp: Option<u64>,
     /// The captured bytes of the frame, which may be only its beginning.
     pub data: &'a [u8],
@@ -106,7 +107,7 @@ struct Pcap {
     nanoseconds: bool,
 }
 
-/// The layout of record headers. `Modified` is that of Kuznetzov's variant.
+/// The layout of record headers. `Modified` is the layout of Kuznetzov's variant of pcap.
 #[derive(Clone, Copy, Debug)]
 enum PcapLayout {
     LittleEndian,
@@ -147,7 +148,7 @@ struct Found {
     link_type: LinkType,
 }
 
-/// An error in a block, without the offset of the block, which the caller adds.
+/// An error in a block. It lacks the offset of the block, which the caller adds.
 enum Fault {
     Io(io::Error),
     Truncated,
@@ -169,7 +170,7 @@ impl CaptureReader<BufReader<File>> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads a capture from `input`; errors name it `name`.
+    /// Reads a capture from `input`. Errors refer to the capture by `name`.
     ///
     /// # Errors
     ///
@@ -191,7 +192,7 @@ impl<R: Read> CaptureReader<R> {
     /// # Errors
     ///
     /// Returns a [`CaptureError`] if the file cannot be read, is truncated, or contradicts its
-    /// format. Earlier frames are complete; there are no later ones.
+    /// format. Earlier frames are complete, and no frame follows the error.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
         loop {
             let offset = self.position;
@@ -479,8 +480,8 @@ fn checked_length(length: u32) -> Result<usize, Fault> {
     Ok(length as usize)
 }
 
-/// Returns the 32-bit number at `at` in a block, or 0 if the block is too short. Callers have
-/// checked that it is not.
+/// Returns the 32-bit number at offset `at` in a block, or 0 if the block is too short, which
+/// callers have excluded.
 fn read_u32(block: &[u8], at: usize, big_endian: bool) -> u32 {
     let bytes = block.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
     if big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) }

@@ -6,7 +6,7 @@ use super::LinkType;
 
 /// The magic number of a pcap file with nanoseconds (draft-ietf-opsawg-pcap, section 4).
 const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// The largest number of captured bytes of a frame; the value that tcpdump writes.
+/// The largest number of captured bytes of a frame, which is the value that tcpdump writes.
 const SNAPLEN: u32 = 262_144;
 
 /// A writer of little-endian pcap files with nanosecond timestamps.
@@ -37,7 +37,7 @@ impl<W: Write> CaptureWriter<W> {
     /// # Errors
     ///
     /// Returns the error of `output`, or an error if the frame has more than 262,144 bytes or its
-    /// timestamp lies beyond the year 2106, the last of the format.
+    /// timestamp lies beyond the year 2106, which is the last one that the format can represent.
     pub fn write_frame(&mut self, timestamp: u64, frame: &[u8]) -> io::Result<()> {
         let seconds = u32::try_from(timestamp / 1_000_000_000).map_err(|_| {
             io::Error::new(io::ErrorKind::InvalidInput, "time stamp beyond the year 2106")

@@ -10,7 +10,7 @@ use crate::sys::check;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// The place in the receive path where the program runs.
+/// The point of the kernel's receive path at which the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// The program runs in the driver.
@@ -19,7 +19,7 @@ pub(super) enum Mode {
     Generic,
 }
 
-/// An XDP program on an interface, which is detached when this is dropped.
+/// An XDP program on an interface. Dropping this value detaches it.
 #[derive(Debug)]
 pub(super) struct Program {
     map: OwnedFd,
@@ -35,7 +35,8 @@ impl Program {
         Ok(Self { map, _link: link })
     }
 
-    /// Makes the program redirect the packets of a queue to a socket.
+    /// Registers a socket in the program's map, so that the program redirects the packets of a
+    /// queue to it.
     pub(super) fn redirect(&self, queue: u32, socket: impl AsFd) -> io::Result<()> {
         #[repr(C)]
         struct Update {
@@ -112,7 +113,7 @@ fn load(map: RawFd) -> io::Result<OwnedFd> {
     let instructions = [
         // r2 = *(u32 *)(r1 + RX_QUEUE_INDEX)
         instruction(0x61, 0x12, RX_QUEUE_INDEX, 0),
-        // r1 = the map, in two halves
+        // r1 = the map (the instruction has two halves)
         instruction(0x18, 0x11, 0, map.cast_unsigned()),
         0,
         // r3 = the action if the map has no socket for the queue

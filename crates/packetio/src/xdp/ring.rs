@@ -10,14 +10,14 @@ use std::os::fd::OwnedFd;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A memory mapping, which is removed when this is dropped.
+/// A memory mapping. Dropping this value removes it.
 #[derive(Debug)]
 struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: memory may be accessed from any thread; the owners of a mapping synchronise their
+// SAFETY: memory may be accessed from any thread, and the owners of a mapping synchronise their
 // accesses.
 unsafe impl Send for Mapping {}
 
@@ -61,14 +61,14 @@ unsafe impl Item for u64 {}
 // SAFETY: the structure consists of integers.
 unsafe impl Item for libc::xdp_desc {}
 
-/// One end of a ring. Each method is for either the producer or the consumer.
+/// One end of a ring. Each method is meant either for the producer or for the consumer.
 #[derive(Debug)]
 pub(super) struct Ring<T> {
     mapping: Mapping,
     offsets: XdpRingOffset,
     /// The number of items for which the ring has room, a power of two.
     size: u32,
-    /// The number of items that this end has produced or consumed. The low bits are the index of
+    /// The number of items that this end has produced or consumed. Its low bits are the index of
     /// the next item.
     position: u32,
     items: PhantomData<T>,
@@ -84,7 +84,7 @@ impl<T: Item> Ring<T> {
     ) -> io::Result<Self> {
         let bytes = offsets.desc as usize + size as usize * size_of::<T>();
         let last = offsets.producer.max(offsets.consumer).max(offsets.flags.unwrap_or(0)) + 4;
-        // The offsets of the kernel are checked before they are used.
+        // The offsets come from the kernel and are checked before they are used.
         if last as usize > bytes || !size.is_power_of_two() {
             return Err(io::ErrorKind::InvalidData.into());
         }
@@ -92,13 +92,13 @@ impl<T: Item> Ring<T> {
         Ok(Self { mapping, offsets, size, position: 0, items: PhantomData })
     }
 
-    /// Returns the number of items that can be taken; for the consumer.
+    /// Returns the number of items that the consumer can take.
     pub(super) fn waiting(&self) -> u32 {
         let produced = self.counter(self.offsets.producer).load(Ordering::Acquire);
         produced.wrapping_sub(self.position).min(self.size)
     }
 
-    /// Takes the next item; for the consumer. There must be one ([`Self::waiting`]).
+    /// Takes the next item as the consumer. There must be one ([`Self::waiting`]).
     pub(super) fn take(&mut self) -> T {
         // SAFETY: the pointer refers to an item of the ring. The kernel wrote the item before it
         // counted it, and leaves it unchanged until `publish_taken` counts it. Any bytes are a
@@ -108,24 +108,24 @@ impl<T: Item> Ring<T> {
         item
     }
 
-    /// Returns the slots of all items that the consumer took to the producer.
+    /// Returns the slots of all items that the consumer has taken to the producer.
     pub(super) fn publish_taken(&self) {
         self.counter(self.offsets.consumer).store(self.position, Ordering::Release);
     }
 
-    /// Returns the number of items that can be put into the ring; for the producer.
+    /// Returns the number of items that the producer can put into the ring.
     pub(super) fn room(&self) -> u32 {
         self.size - self.unconsumed()
     }
 
-    /// Returns the number of items in the ring that the kernel has not consumed, whether they are
-    /// published or not; for the producer.
+    /// Returns the number of items that the producer put into the ring and that the kernel has not
+    /// consumed, whether they are published or not.
     pub(super) fn unconsumed(&self) -> u32 {
         let consumed = self.counter(self.offsets.consumer).load(Ordering::Acquire);
         self.position.wrapping_sub(consumed).min(self.size)
     }
 
-    /// Puts an item into the ring, which must have room; for the producer.
+    /// Puts an item into the ring as the producer. The ring must have room.
     pub(super) fn put(&mut self, item: T) {
         // SAFETY: the pointer refers to an item of the ring that the kernel has consumed (`room`),
         // and that the kernel does not read before `publish_put` counts it.
@@ -133,13 +133,13 @@ impl<T: Item> Ring<T> {
         self.position = self.position.wrapping_add(1);
     }
 
-    /// Makes all items that were put into the ring visible to the kernel; for the producer.
+    /// Makes all items that the producer put into the ring visible to the kernel.
     pub(super) fn publish_put(&self) {
         self.counter(self.offsets.producer).store(self.position, Ordering::Release);
     }
 
-    /// Returns whether the kernel must be woken up by a system call to consume items; for the
-    /// producer.
+    /// Returns whether the producer must wake up the kernel by a system call, so that it consumes
+    /// items.
     pub(super) fn needs_wakeup(&self) -> bool {
         let Some(flags) = self.offsets.flags else { return true };
         self.counter(flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
@@ -193,7 +193,7 @@ impl Chunks {
         })
     }
 
-    /// Writes a packet into a chunk that this process owns; the packet must fit into the chunk.
+    /// Writes a packet into a chunk that this process owns. The packet must fit into the chunk.
     pub(super) fn write(&mut self, address: u64, packet: &[u8]) {
         let start = address as usize;
         assert!(packet.len() <= self.chunk && start <= self.mapping.bytes - self.chunk);

@@ -27,17 +27,17 @@ const FRONT: usize = 256;
 pub(super) struct Socket {
     descriptor: OwnedFd,
     chunks: Chunks,
-    /// The ring of chunks for incoming packets.
+    /// The fill ring: chunks that the kernel may use for incoming packets.
     fill: Ring<u64>,
     received: Ring<libc::xdp_desc>,
     to_transmit: Ring<libc::xdp_desc>,
-    /// The ring of chunks whose packets have been sent.
+    /// The completion ring: chunks whose packets have been sent.
     completed: Ring<u64>,
     /// The unused chunks for outgoing packets.
     free: Vec<u64>,
     /// The lengths of packets that were accepted but have not been sent yet.
     lengths: VecDeque<u32>,
-    /// The number of drops that were counted so far.
+    /// The number of dropped packets that was counted so far.
     dropped: u64,
 }
 
@@ -86,7 +86,7 @@ impl Socket {
     }
 
     /// Copies received packets into the burst, and calls `complete` for each. Returns the number of
-    /// packets and of their bytes.
+    /// packets and the number of their bytes.
     pub(super) fn receive(
         &mut self,
         burst: &mut Burst,
@@ -104,7 +104,7 @@ impl Socket {
             if let Some(frame) = burst.push_parts(&[taken]) {
                 complete(frame);
             }
-            // The fill ring has as many places as there are chunks for receiving, so there is room.
+            // The fill ring has a place for every chunk that is used for receiving, so it has room.
             self.fill.put(packet.addr & !(self.chunks.chunk as u64 - 1));
         }
         self.received.publish_taken();
@@ -137,8 +137,8 @@ impl Socket {
         true
     }
 
-    /// Makes the kernel send the packets that were accepted, and counts those that it took. Returns
-    /// false if some remain for the next call because the queue is full.
+    /// Orders the kernel to send the accepted packets, and counts those that it took. Returns false
+    /// if packets remain for the next call because the queue is full.
     pub(super) fn flush(&mut self, counters: &PortCounters) -> io::Result<bool> {
         self.to_transmit.publish_put();
         loop {
@@ -149,7 +149,7 @@ impl Socket {
                 true => send(&self.descriptor, &[], SendFlags::DONTWAIT),
                 false => Ok(0),
             };
-            // The kernel processes a limited number of packets per call.
+            // The kernel processes only a limited number of packets per call.
             let left = self.to_transmit.unconsumed() as usize;
             let mut gone = self.lengths.len().saturating_sub(left);
             let progress = gone > 0;

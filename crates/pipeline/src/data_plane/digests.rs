@@ -105,6 +105,17 @@ impl BoundDigests {
     }
 }
 
+/// Returns the digest of P4Info to which a message of a packet belongs, and the message as
+/// controllers see it. Returns `None` if P4Info does not have its digest.
+#[must_use]
+pub fn digest_data(
+    schema: &Schema,
+    program: &Program,
+    message: &Digest,
+) -> Option<(DigestId, Data)> {
+    BoundDigests::new(schema, program).shown(schema, message)
+}
+
 /// Returns the name of a type in P4Info, which is that of its `@name`, if it has one.
 /// Instances of a generic type are numbered.
 fn name(program: &Program, composite: &Composite) -> String {

@@ -1,5 +1,5 @@
-//! The demo's question about networks: which delay can a network of that pipeline and that
-//! controller guarantee?
+//! The demo's question about networks: which delay can a network of that pipeline, the slow path of
+//! that switch and that controller guarantee?
 
 use std::time::Duration;
 
@@ -80,11 +80,18 @@ pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part,
              busy machine",
         )
     })?;
+    let (packet_in, packet_out) = known.slow_path.as_ref().ok_or_else(|| {
+        Failure::run(
+            "at no load did the switch pass every packet to its controller and back, so its slow path has no service curve; try \
+             again on a less busy machine",
+        )
+    })?;
+    let servers = Servers { longest, packet_in, controller, packet_out };
     let host = Host::observe(environment.quick);
-    let program = bounded(environment, "network", &network(longest, None, controller))?;
-    let with_host = host.as_ref().map(|host| {
-        bounded(environment, "network-host", &network(longest, Some(host.envelope), controller))
-    });
+    let program = bounded(environment, "network", &network(&servers, None))?;
+    let with_host = host
+        .as_ref()
+        .map(|host| bounded(environment, "network-host", &network(&servers, Some(host.envelope))));
     let with_host = with_host.transpose()?;
     let both = Both { program: &program, host: host.as_ref().zip(with_host.as_ref()) };
     Ok(Part { findings: both.findings(), notes: Vec::new(), section: both.section() })
@@ -124,9 +131,19 @@ fn bounded(environment: &Environment<'_>, folder: &str, text: &str) -> Result<Bo
     Ok(Bounded { network, assessed })
 }
 
+/// What the servers of the network are made of.
+struct Servers<'a> {
+    /// The delay of the slowest packet in the pipeline.
+    longest: Picoseconds,
+    packet_in: &'a Server,
+    controller: &'a Server,
+    packet_out: &'a Server,
+}
+
 /// Returns the network of the demo as the text of a file for `planimeter bound`. `host` is the
 /// envelope of the time that the host takes from the pipeline, or `None` for the pipeline alone.
-fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) -> String {
+fn network(servers: &Servers<'_>, host: Option<Envelope>) -> String {
+    let Servers { longest, packet_in, controller, packet_out } = *servers;
     let bits = Rational::from(8 * i64::from(PACKET_BYTES));
     // The server processes one packet at a time, each in at most this time.
     let time = Rational::ratio(longest.0.max(1), 1_000_000);
@@ -165,7 +182,9 @@ fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) ->
         latency: latency.clone(),
     }
     };
-    let slow = controller.rate.clone().unwrap_or_else(|| half.clone());
+    // The least rate that the first packets of flows meet, in bits of their own.
+    let rates = [packet_in, controller, packet_out].into_iter().filter_map(|one| one.rate.clone());
+    let slow = rates.min().unwrap_or_else(|| half.clone());
     let eighth = &rate / &Rational::from(8);
     let quarter = &slow / &Rational::from(4);
     let new = if quarter < eighth { quarter } else { eighth.clone() };
@@ -174,7 +193,8 @@ fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) ->
          name = \"switch and controller\"\n{}",
         ::device::export::HEAD
     );
-    for server in [side("switch"), side("switch, from the controller"), controller.clone()] {
+    let sides = [side("switch"), side("switch, from the controller")];
+    for server in sides.iter().chain([packet_in, controller, packet_out]) {
         out.push_str(&server.to_toml());
         out.push('\n');
     }
@@ -187,9 +207,9 @@ fn network(longest: Picoseconds, host: Option<Envelope>, controller: &Server) ->
             eighth,
         ),
         (
-            "Packet in, controller, rule, packet out; at most a quarter of what the controller was seen to take.",
+            "Packet in, controller, rule, packet out; at most a quarter of what the slowest of them was seen to take.",
             "first packets",
-            "\"switch\", \"controller\", \"switch, from the controller\"",
+            "\"switch\", \"packet-in\", \"controller\", \"packet-out\", \"switch, from the controller\"",
             2 * PACKET_BYTES,
             new,
         ),
@@ -220,15 +240,16 @@ impl Both<'_> {
         let delays = |of: &Bounded| of.delay("known flows").zip(of.delay("first packets"));
         let Some((known, first)) = delays(self.program) else { return Vec::new() };
         let mut findings = vec![format!(
-            "Network of both, the program's share: a packet behind a rule is delayed by at most {}, the first of a flow, which \
-             passes the controller, by at most {}, provided that no packet takes longer than the largest that was seen.",
+            "Network of all, the program's share: a packet behind a rule is delayed by at most {}, the first of a flow, which \
+             takes the slow path to the controller and back, by at most {}, provided that no packet takes longer than the largest \
+             that was seen.",
             known.words(),
             first.words()
         )];
         let with_host = self.host.and_then(|(host, of)| Some((host, delays(of)?)));
         findings.push(match with_host {
             Some((host, (known, first))) => format!(
-                "Network of both, with the host's share: at most {} and {}, if the host takes at most {} and {} of any time. \
+                "Network of all, with the host's share: at most {} and {}, if the host takes at most {} and {} of any time. \
                  Empirical: of {} stalls in the half of the observation that did not make this envelope, {} exceed it.",
                 known.words(),
                 first.words(),
@@ -237,7 +258,7 @@ impl Both<'_> {
                 host.tested,
                 host.beyond
             ),
-            None => "Network of both, with the host's share: no bound, since the host takes too much of the processor, or it has \
+            None => "Network of all, with the host's share: no bound, since the host takes too much of the processor, or it has \
                      no counter to observe that."
                 .to_owned(),
         });
@@ -302,10 +323,12 @@ impl Both<'_> {
         }
         Section {
             id: "network".to_owned(),
-            title: "What delay can a network of both guarantee?".to_owned(),
+            title: "What delay can a network of all guarantee?".to_owned(),
             text: vec![
                 "The pipeline is a server that takes each packet in at most the delay of its largest packet; the controller is one \
-                 with the rate that it answered without loss, and the slowest answer at it. Network calculus, in exact \
+                 with the rate that it answered without loss, and the slowest answer at it; the slow path of the switch is one for \
+                 packet-ins and one for packet-outs, each with the highest load at which no packet was lost, and the longest delay \
+                 at it. Network calculus, in exact \
                  arithmetic, gives the bounds. The curves are no better than the measurements behind them: both rest on the \
                  largest delay that was seen."
                     .to_owned(),
@@ -320,6 +343,10 @@ impl Both<'_> {
                 (
                     "Your network; servers come from the models of your devices and controllers:".to_owned(),
                     "planimeter device export examples/device/zodiac-fx.json --match all --action set-nw-src --name access".to_owned(),
+                ),
+                (
+                    "The slow path of your switch, from a result of planimeter dut:".to_owned(),
+                    "planimeter device export --slow-path runs/dut/result.json --direction packet-in --name packet-in".to_owned(),
                 ),
                 (
                     "The bounds:".to_owned(),

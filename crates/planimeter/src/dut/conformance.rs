@@ -13,7 +13,7 @@ use statistics::Unit;
 use super::{Arguments, listens};
 use crate::failure::Failure;
 use crate::progress::Steps;
-use crate::{interrupt, invocation, output, tls};
+use crate::{interrupt, invocation, output};
 
 /// The file with all requests and answers.
 const EXCHANGES: &str = "exchanges.txt";
@@ -29,9 +29,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let openflow = &arguments.openflow;
     let (outcome, subject) = match openflow.openflow {
         Some(address) => {
-            let only = openflow.openflow_version;
+            let tls = arguments.tls.openflow()?;
+            let listening =
+                judge::Listening { address, only: openflow.openflow_version, tls: tls.as_ref() };
             let mut say = |address| listens(address, arguments.quiet);
-            let outcome = judge::judge_openflow(address, only, &interrupt, &mut say, &mut step);
+            let outcome = judge::judge_openflow(&listening, &interrupt, &mut say, &mut step);
             (outcome.map_err(failure)?, Subject::OpenFlow)
         }
         None => {
@@ -88,12 +90,10 @@ impl Subject {
 
 /// Returns the device that is judged.
 pub(super) fn target(arguments: &Arguments) -> Result<judge::Target, Failure> {
-    let own = &arguments.tls;
-    let identity = tls::identity(own.tls_certificate.as_deref(), own.tls_key.as_deref())?;
     Ok(judge::Target {
         address: arguments.address.clone().unwrap_or_default(),
         device_id: arguments.device_id,
-        tls: tls::client(own.tls_ca.as_deref(), identity, own.tls_server_name.clone())?,
+        tls: arguments.tls.p4runtime()?,
     })
 }
 
@@ -103,7 +103,7 @@ pub(super) fn failure(error: ConnectError) -> Failure {
         ConnectError::Connect { .. }
         | ConnectError::NoSwitch { .. }
         | ConnectError::Handshake { .. } => Failure::OutOfReach(error.to_string()),
-        ConnectError::Listen { .. } => Failure::input(error),
+        ConnectError::Listen { .. } | ConnectError::Certificates(_) => Failure::input(error),
         ConnectError::Controlled { .. }
         | ConnectError::NoPipeline { .. }
         | ConnectError::NothingToWrite => Failure::input(error),

@@ -1,8 +1,8 @@
 //! The report of `planimeter dut`.
 
 use ::dut::capacity::{self, Ending};
-use ::dut::updates::{Limit, Measured};
-use ::dut::{Operation, Outcome, Protocol, Target, reads};
+use ::dut::updates::Limit;
+use ::dut::{Outcome, Protocol, Target, reads};
 use provenance::Provenance;
 use report::page::document::{Document, Section};
 use report::page::{Cell, Figure, Table};
@@ -10,7 +10,10 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{effects, groups, meters, roles, slow_path, timeouts};
+use super::{
+    commits, counters, digests, effects, groups, meters, roles, slow_path, sustained, timeouts,
+    updates,
+};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -49,14 +52,21 @@ pub(super) fn of(
         );
     }
     if !outcome.updates.is_empty() {
-        document.findings.extend(fastest(&outcome.updates));
-        document.findings.extend(missing(&outcome.updates));
-        document.sections.push(updates_section(&outcome.updates));
+        document.findings.extend(updates::findings(&outcome.updates));
+        document.sections.push(updates::section(&outcome.updates));
+    }
+    if let Some(found) = &outcome.sustained {
+        document.findings.extend(sustained::findings(found));
+        document.sections.push(sustained::section(found));
     }
     if let Some(found) = &outcome.reads {
         let (finding, section) = reads_section(found);
         document.findings.extend(finding);
         document.sections.push(section);
+    }
+    if let Some(found) = &outcome.counters {
+        document.findings.extend(counters::findings(found));
+        document.sections.push(counters::section(found));
     }
     if let Some(found) = &outcome.capacity {
         document.findings.push(capacity_finding(found));
@@ -80,7 +90,11 @@ pub(super) fn of(
     }
     if let Some(found) = &outcome.slow_path {
         document.findings.extend(slow_path::findings(found));
-        document.sections.push(slow_path::section(found));
+        document.sections.push(slow_path::section(found, &subject.protocol));
+    }
+    if let Some(found) = &outcome.digests {
+        document.findings.extend(digests::findings(found));
+        document.sections.push(digests::section(found));
     }
     if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
         document.findings.extend(roles::findings(found));
@@ -95,6 +109,10 @@ pub(super) fn of(
     }
     if let Some(found) = &outcome.groups {
         groups::add(&mut document, found);
+    }
+    if let Some(found) = &outcome.commits {
+        document.findings.extend(commits::findings(found));
+        document.sections.push(commits::section(found));
     }
     if outcome.late_errors > 0 {
         document.findings.push(format!(
@@ -114,7 +132,9 @@ pub(super) fn of(
 
 fn has_packets(target: &Target) -> bool {
     match target {
-        Target::P4Runtime { traffic, .. } => traffic.is_some(),
+        Target::P4Runtime { traffic, slow_path, digests, .. } => {
+            traffic.is_some() || slow_path.is_some() || digests.is_some()
+        }
         Target::OpenFlow { ports, .. } => ports.is_some(),
     }
 }
@@ -148,116 +168,15 @@ fn protocol_note(protocol: &Protocol) -> String {
     }
 }
 
-/// Returns a finding about flows that a switch accepted, but that were missing from its table a
-/// second after the barrier's reply. Returns `None` if no flow was missing.
-fn missing(measured: &[Measured]) -> Option<String> {
-    let missing: u64 = measured.iter().filter_map(Measured::missing).sum();
-    let rounds = measured.iter().filter(|one| one.operation == Operation::Insert);
-    let accepted: usize =
-        rounds.flat_map(|one| &one.rounds).map(|phase| phase.accepted.len()).sum();
-    (missing > 0).then(|| {
-        format!(
-            "insert: {missing} of {accepted} flows that were accepted were not in the table a second after the barrier's \
-             reply."
-        )
-    })
-}
-
-fn rate(rates: &[f64]) -> Option<Value> {
+pub(super) fn rate(rates: &[f64]) -> Option<Value> {
     Estimate::of(rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
 }
 
-/// Returns a percentile of the latency, estimated as the mean of the percentiles of all rounds.
-/// Returns `None` if a round has too few requests to state its percentile.
-fn latency(measured: &Measured, share: f64) -> Option<Value> {
-    let each = measured.rounds.iter().map(|phase| phase.latencies().tail_at(share));
-    let each: Option<Vec<f64>> = each.map(|time| time.map(|time| time.as_secs_f64())).collect();
-    Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
-}
-
-fn limit_words(limit: Limit) -> &'static str {
+pub(super) fn limit_words(limit: Limit) -> &'static str {
     match limit {
         Limit::Planimeter => "Planimeter",
         Limit::Latency => "latency",
         Limit::Switch => "switch or network",
-    }
-}
-
-/// Returns a finding for each operation, which states the highest rate and the load at which it was
-/// measured.
-fn fastest(measured: &[Measured]) -> Vec<String> {
-    let best = |operation: Operation| {
-        let own = measured.iter().filter(|one| one.operation == operation);
-        let rated = own.filter_map(|one| Some((one, rate(&one.rates())?)));
-        rated.max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))
-    };
-    let found = Operation::ALL.into_iter().filter_map(|operation| {
-        let (one, rate) = best(operation)?;
-        Some(format!(
-            "{}: {} at most, with {} updates in a request and {} requests waiting; limited by {}.",
-            operation.verb(),
-            rate.words(),
-            one.load.batch,
-            one.load.window,
-            limit_words(one.limit())
-        ))
-    });
-    found.collect()
-}
-
-fn updates_section(measured: &[Measured]) -> Section {
-    let mut table = Table::of_values(
-        "Updates",
-        ["operation", "batch", "window", "rate", "answer, p50", "p99", "refused", "limit"],
-    );
-    for one in measured {
-        let count = |count: usize| Cell::from(Value::new(count as f64, Unit::Count));
-        table.row([
-            Cell::text(one.operation.verb()),
-            count(one.load.batch),
-            count(one.load.window),
-            Cell::optional(rate(&one.rates())),
-            Cell::optional(latency(one, 0.5)),
-            Cell::optional(latency(one, 0.99)),
-            Cell::from(Value::new(one.refused() as f64, Unit::Count)),
-            Cell::text(limit_words(one.limit())),
-        ]);
-    }
-    let lines = Operation::ALL.map(|operation| {
-        let own = measured.iter().filter(|one| one.operation == operation && one.load.window > 1);
-        let points = own.filter_map(|one| Some((one.load.batch as f64, rate(&one.rates())?)));
-        Line::of_values(operation.verb(), Origin::Measured, points)
-    });
-    let plot = Plot::of_values(
-        "Rate of updates",
-        Axis::logarithmic("updates in a request", Unit::Count),
-        Axis::logarithmic("accepted updates", Unit::PerSecond),
-        lines.into(),
-    );
-    let refusals =
-        measured.iter().flat_map(|one| &one.rounds).filter_map(|one| one.refusal.as_ref());
-    let refused = refusals.take(1).map(|refusal| {
-        format!(
-            "The first refusal was {}: {}.",
-            refusal.code,
-            refusal.message.trim_end_matches('.')
-        )
-    });
-    Section {
-        id: "updates".to_owned(),
-        title: "Updates".to_owned(),
-        text: std::iter::once(
-            "Batch is the number of updates in a request, and window the number of requests that wait for their answers at the \
-             same time. Rates count accepted updates from the first request of a round to its last answer; intervals are over \
-             rounds. The limit is Planimeter if its thread ran nearly all the time, and the latency if one request waits at a \
-             time or the table holds too few entries for more than two windows of requests. A percentile is left out if a round has too few requests to state it."
-                .to_owned(),
-        )
-        .chain(refused)
-        .collect(),
-        tables: vec![table],
-        figures: vec![Figure::plot(plot, "")],
-        ..Section::default()
     }
 }
 

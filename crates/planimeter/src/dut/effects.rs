@@ -1,5 +1,6 @@
 //! The section of the report on effects of updates on packets.
 
+use ::dut::BatchAtomicity;
 use ::dut::effects::{Excess, Percentile, Range, Silence, Summary};
 use ::dut::live::{Kind, Measured};
 use report::page::document::Section;
@@ -24,8 +25,26 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
             ));
         }
         findings.extend(faults(summary).into_iter().map(|fault| format!("{name}: {fault}.")));
+        findings.extend(torn(kind));
     }
     findings
+}
+
+/// Returns a sentence if packets met a part of a request that is atomic in the data plane.
+fn torn(kind: &Kind) -> Option<String> {
+    let summary = &kind.summary;
+    let is_forbidden = match kind.atomicity {
+        BatchAtomicity::ContinueOnError | BatchAtomicity::RollbackOnError => false,
+        BatchAtomicity::DataplaneAtomic => true,
+    };
+    (is_forbidden && summary.torn > 0).then(|| {
+        format!(
+            "{}: {} of {} requests were visible in part, although they had to take effect at once.",
+            name(kind),
+            summary.torn,
+            summary.batches
+        )
+    })
 }
 
 /// Returns a sentence that says whether an OpenFlow switch replied to a barrier before packets
@@ -80,7 +99,11 @@ fn faults(summary: &Summary) -> Vec<String> {
 
 fn name(kind: &Kind) -> String {
     let rules = if kind.rules == 1 { "rule" } else { "rules" };
-    format!("{} of {} {rules}", kind.operation.verb(), kind.rules)
+    let atomicity = match kind.atomicity {
+        BatchAtomicity::ContinueOnError => String::new(),
+        other => format!(", {}", other.name()),
+    };
+    format!("{} of {} {rules}{atomicity}", kind.operation.verb(), kind.rules)
 }
 
 /// Returns the median of times that are each known as a range. Its spread is the wider half of the
@@ -106,12 +129,12 @@ fn count(count: u64) -> Cell {
 pub(super) fn section(found: &Measured) -> Section {
     let mut text = vec![
         format!(
-            "Table {}, {} rules, each with a flow of packets; {:.0} packets per second in all. A change lies between the latest sending of a packet that \
+            "Table {}, {} rules, each with a flow of packets; {:.0} packets per second in all, of {:.0} that were due. A change lies between the latest sending of a packet that \
              met the old state and the earliest arrival of one that met the new state. Intervals of medians are at 95 % \
              over requests and contain this uncertainty. Times to packets are those to the last rule of a request, and \
              are negative if packets obey before the answer. Before means that packets obeyed when the answer came, after \
              that they did not.",
-            found.table, found.rules, found.probes_per_second
+            found.table, found.rules, found.probes_per_second, found.due_per_second
         ),
         "Packets during changes are those that were sent from the request on, until a while after its answer; the others \
          were sent before the request."
@@ -127,6 +150,14 @@ pub(super) fn section(found: &Measured) -> Section {
     if found.unsent > 0 {
         text.push(format!("{} packets could not be sent: the interface was busy.", found.unsent));
     }
+    text.extend(found.unimplemented.iter().map(|(atomicity, refusal)| {
+        format!(
+            "The switch does not implement the atomicity {}; it answered {}: {}.",
+            atomicity.name(),
+            refusal.code,
+            refusal.message.trim_end_matches('.')
+        )
+    }));
     Section {
         id: "effects".to_owned(),
         title: "Effects on packets".to_owned(),
@@ -248,4 +279,26 @@ fn batches(found: &Measured) -> Table {
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use ::dut::Operation;
+
+    use super::*;
+
+    #[test]
+    fn only_an_atomic_request_must_not_be_visible_in_part() {
+        let kind = |atomicity, torn| {
+            let mut summary = Summary::default();
+            (summary.batches, summary.torn) = (20, torn);
+            let silence = Silence::Neither;
+            Kind { operation: Operation::Modify, rules: 8, atomicity, silence, summary }
+        };
+        let found = torn(&kind(BatchAtomicity::DataplaneAtomic, 3)).expect("it is forbidden");
+        let words = "modify of 8 rules, dataplane-atomic: 3 of 20 requests were visible in part";
+        assert!(found.starts_with(words), "{found}");
+        assert_eq!(torn(&kind(BatchAtomicity::DataplaneAtomic, 0)), None);
+        assert_eq!(torn(&kind(BatchAtomicity::RollbackOnError, 3)), None);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ::dut::Protocol;
 use ::dut::slow_path::{Counts, Crossing, Load, Measured, Reaction};
 use report::page::document::Section;
 use report::page::{Cell, Figure, Table};
@@ -11,7 +12,7 @@ use statistics::{Estimate, Ordered, Unit};
 
 /// Returns sentences about the rate in each direction, the faults of its packets, and the time
 /// until the switch forwards a packet by a new flow entry.
-pub(super) fn findings(found: &Measured) -> Vec<String> {
+pub(crate) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     for crossing in &found.crossings {
         let name = crossing.direction.name();
@@ -28,7 +29,7 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     }
     if let Some(time) = of_reactions(found, |one| one.forwarded, 0.5) {
         findings.push(format!(
-            "reaction: {} from the first packet of a flow to the first that its new flow entry forwards (p50).",
+            "reaction: {} from the first packet of a flow to the first that its new entry forwards (p50).",
             time.words()
         ));
     }
@@ -38,6 +39,7 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
             found.without_reaction
         ));
     }
+    findings.extend(found.lacks.iter().map(|lack| format!("slow path: {lack}")));
     findings
 }
 
@@ -95,7 +97,16 @@ fn count(count: u64) -> Cell {
 }
 
 /// Returns the section with all figures.
-pub(super) fn section(found: &Measured) -> Section {
+pub(crate) fn section(found: &Measured, protocol: &Protocol) -> Section {
+    let mut tables = Vec::new();
+    let mut figures = Vec::new();
+    if !found.crossings.is_empty() {
+        tables.extend([rates(found), delays(found)]);
+        figures.push(Figure::plot(plot(found), ""));
+    }
+    if !found.reactions.is_empty() {
+        tables.push(reactions(found, protocol));
+    }
     Section {
         id: "slow-path".to_owned(),
         title: "Slow path".to_owned(),
@@ -105,8 +116,8 @@ pub(super) fn section(found: &Measured) -> Section {
              packet was due until it arrived, at a share of that rate. Intervals are over rounds.",
             found.window
         )],
-        tables: vec![rates(found), delays(found), reactions(found)],
-        figures: vec![Figure::plot(plot(found), "")],
+        tables,
+        figures,
         ..Section::default()
     }
 }
@@ -120,7 +131,7 @@ fn rates(found: &Measured) -> Table {
         let counts = crossing.counts;
         table.row([
             Cell::text(crossing.direction.name()),
-            Value::new(found.length as f64, Unit::Bytes).into(),
+            Value::new(crossing.length as f64, Unit::Bytes).into(),
             Cell::optional(rate(crossing)),
             count(counts.sent),
             count(counts.lost),
@@ -169,7 +180,7 @@ fn delays(found: &Measured) -> Table {
     table
 }
 
-fn reactions(found: &Measured) -> Table {
+fn reactions(found: &Measured, protocol: &Protocol) -> Table {
     let mut table = Table::of_values(
         "Reaction to the first packet of a flow",
         ["from that packet to", "p50", "p90", "flows"],
@@ -184,8 +195,12 @@ fn reactions(found: &Measured) -> Table {
         ]);
     };
     row("the packet-in", |one| one.packet_in);
-    row("the barrier reply behind the flow-mod", |one| one.answer);
-    row("a packet that the new flow entry forwards", |one| one.forwarded);
+    let answer = match protocol {
+        Protocol::P4Runtime { .. } => "the response to the Write request",
+        Protocol::OpenFlow { .. } => "the barrier reply behind the flow-mod",
+    };
+    row(answer, |one| one.answer);
+    row("a packet that the new entry forwards", |one| one.forwarded);
     table
 }
 

@@ -10,6 +10,9 @@ mod meters;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) mod digests;
+pub(crate) mod slow_path;
+
 use ::dut::live::{Flow, Outcome, Traffic, Wire};
 use entities::schema::Schema;
 use ir::bits::Bits;
@@ -83,6 +86,16 @@ impl Made {
             ));
         };
         Ok(Traffic { p4info: self.p4info.clone(), table, wires, beside, flows })
+    }
+}
+
+/// Returns the port by which packets enter the switch; an error says that this machine is not
+/// connected to it.
+fn ingress(workload: &Workload, wires: &[Wire]) -> Result<u32, String> {
+    let port = workload.port();
+    match wires.iter().any(|wire| wire.0.number == port) {
+        true => Ok(port),
+        false => Err(format!("Packets enter by port {port}, which is not among --port")),
     }
 }
 
@@ -200,26 +213,35 @@ impl Trial<'_> {
         Some(switch)
     }
 
-    /// Returns whether, where and how a packet leaves the switch. Returns `None` if the packet
-    /// cannot be processed or leaves more than once. Also returns `None` if the program changes the
-    /// last [`TAG`] bytes, which identify a probe, or if the outcome depends on them.
+    /// Returns whether, where and how a packet of a flow leaves the switch. Returns `None` if
+    /// [`Self::leaving`] does.
     fn outcome(&self, switch: &Switch, packet: &[u8]) -> Option<Outcome> {
+        let is_wired = |port: u32| self.wires.iter().any(|wire| wire.0.number == port);
+        Some(match self.leaving(switch, Entering { port: self.workload.port(), packet })? {
+            Leaving::Nowhere => Outcome::Unseen,
+            Leaving::By { port, .. } if !is_wired(port) => Outcome::Unseen,
+            Leaving::By { port, packet } => Outcome::Leaves { port, packet: packet? },
+        })
+    }
+
+    /// Returns whether, where and how a packet that enters by a port leaves the switch. Returns
+    /// `None` if the packet cannot be processed or leaves more than once, or if the outcome depends
+    /// on the last [`TAG`] bytes, which identify a probe.
+    fn leaving(&self, switch: &Switch, entering: Entering<'_>) -> Option<Leaving> {
         let with_end = |byte| {
-            let mut packet = packet.to_vec();
+            let mut packet = entering.packet.to_vec();
             packet.last_chunk_mut::<TAG>()?.fill(byte);
             let mut processor = pipeline::Processor::with_seed(1);
             let mut outputs = Vec::new();
-            let given = (self.workload.port(), packet.as_slice());
+            let given = (entering.port, packet.as_slice());
             processor.process(switch, given, Duration::ZERO, &mut outputs).ok()?;
-            let is_wired = |port: u32| self.wires.iter().any(|wire| wire.0.number == port);
             match outputs.as_slice() {
-                [] => Some(Outcome::Unseen),
-                [one] if !is_wired(one.port) => Some(Outcome::Unseen),
+                [] => Some(Leaving::Nowhere),
                 [one] => {
                     let mut packet = one.packet.clone();
-                    let end = packet.last_chunk_mut::<TAG>()?;
-                    (*end == [byte; TAG]).then(|| end.fill(0))?;
-                    Some(Outcome::Leaves { port: one.port, packet })
+                    let end = packet.last_chunk_mut::<TAG>().filter(|end| **end == [byte; TAG]);
+                    let is_kept = end.map(|end| end.fill(0)).is_some();
+                    Some(Leaving::By { port: one.port, packet: is_kept.then_some(packet) })
                 }
                 _ => None,
             }
@@ -305,6 +327,23 @@ impl Trial<'_> {
             ..Default::default()
         })
     }
+}
+
+/// A packet, and the port by which it enters a switch.
+#[derive(Clone, Copy, Debug)]
+struct Entering<'a> {
+    port: u32,
+    packet: &'a [u8],
+}
+
+/// The way in which a packet leaves a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Leaving {
+    /// The packet is dropped.
+    Nowhere,
+    /// The packet leaves by a port, with these bytes, of which the last [`TAG`] are replaced by
+    /// zero. There is no `packet` if the program changes these.
+    By { port: u32, packet: Option<Vec<u8>> },
 }
 
 /// Returns four properties of a flow. The first three are whether its packets are seen before its

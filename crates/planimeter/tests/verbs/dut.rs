@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use p4runtime::client::{Client, ClientOptions};
+use p4runtime::proto::v1::{self, entity::Entity as Kind};
 use packetio::namespace::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -73,6 +75,33 @@ fn a_switch_is_measured_and_the_report_has_all_tests() {
     // The table is declared with 1,024 entries.
     let text = stdout(&output);
     assert!(text.contains("capacity: 1024 entries, then ResourceExhausted"), "{text}");
+    browser::check(&run);
+}
+
+#[test]
+fn updates_are_compared_by_table_occupancy_and_atomicity() {
+    let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "crates/dut/tests/kinds.p4", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let words = [&switch.1, "--plan", "updates", "--quick", "--quiet", "-o", &place];
+    let varied = ["--batch=10", "--entries=1k", "--table=narrow", "--table=each-kind"];
+    let more = ["--occupancy=0,80", "--atomicity=continue-on-error,rollback-on-error"];
+    let output = planimeter("dut", &[&words[..], &varied, &more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let tables = result["sections"][0]["tables"].as_array().expect("tables");
+    let column = |table: usize, column: usize| -> Vec<&serde_json::Value> {
+        let rows = tables[table]["rows"].as_array().expect("rows");
+        rows.iter().step_by(3).map(|row| &row[column]).collect()
+    };
+    assert_eq!(tables.len(), 4);
+    let before: Vec<Option<f64>> = column(1, 2).iter().map(|cell| cell["value"].as_f64()).collect();
+    assert_eq!(before, [Some(0.0), Some(800.0)]);
+    assert_eq!(column(2, 1), ["continue-on-error", "rollback-on-error"]);
+    assert_eq!(column(3, 2), ["exact", "lpm", "ternary", "range"]);
+    assert_eq!(column(3, 1), ["I.narrow", "I.prefixes", "I.masks", "I.kinds"]);
     browser::check(&run);
 }
 
@@ -157,9 +186,20 @@ fn network() -> Option<Namespace> {
 
 /// Returns the command that measures effects on packets in a namespace.
 fn effects(namespace: &Namespace, switch: &Switch, program: &str, run: &Path) -> Command {
+    with_packets(namespace, switch, "effects", program, run)
+}
+
+/// Returns the command that makes a test with packets in a namespace.
+fn with_packets(
+    namespace: &Namespace,
+    switch: &Switch,
+    test: &str,
+    program: &str,
+    run: &Path,
+) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
-    command.current_dir(root).args(["dut", &switch.1, "--plan", "effects", "--quiet"]);
+    command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
     command.args(["--program", &format!("programs/{program}"), "--probes", "10k", "--rules", "4"]);
     for port in ["1@h1", "2@h2", "3@h3"] {
         command.args(["--port", port]);
@@ -177,15 +217,24 @@ fn packets_show_when_a_switch_obeys() {
         let switch = Switch::of(command, &format!("programs/{program}"), &ports);
         let folder = tempfile::tempdir().expect("a folder");
         let run = folder.path().join("run");
-        let output = effects(&namespace, &switch, program, &run).arg("--quick").output();
-        let output = output.expect("the command runs");
+        // A request is also made atomic in the data plane.
+        let (atomicity, kinds) = match program {
+            "l2.p4" => ("--atomicity=continue-on-error,dataplane-atomic", 9),
+            _ => ("--atomicity=continue-on-error", 6),
+        };
+        let mut command = effects(&namespace, &switch, program, &run);
+        let output = command.args(["--quick", atomicity]).output().expect("the command runs");
         assert_eq!(output.status.code(), Some(0), "{program}: {}", stderr(&output));
         let result = document::result(&run);
         let section = &result["sections"][0];
         assert_eq!(section["id"], "effects");
         let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
         // One rule, and four, are inserted, modified and deleted.
-        assert_eq!(rows(0).len(), 6, "{program}: {}", stdout(&output));
+        assert_eq!(rows(0).len(), kinds, "{program}: {}", stdout(&output));
+        for row in rows(2).iter().skip(6) {
+            assert!(row[0].as_str().expect("a name").ends_with(", dataplane-atomic"), "{row}");
+            assert_eq!(row[2]["value"], 0.0, "nothing is visible in part: {row}");
+        }
         for (times, outcomes) in rows(0).iter().zip(rows(1)) {
             assert_eq!(times[1]["value"], 10.0, "{program}: {times}");
             for column in [2, 4, 5] {
@@ -200,6 +249,61 @@ fn packets_show_when_a_switch_obeys() {
             }
         }
     }
+}
+
+#[test]
+fn packets_show_what_the_commit_of_a_pipeline_costs() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "pipeline", "l2.p4", &run);
+    let output = command.arg("--quick").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "pipeline");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    for (row, (action, share)) in
+        rows(0).iter().zip([("VERIFY_AND_COMMIT", 0.0), ("RECONCILE_AND_COMMIT", 1.0)])
+    {
+        assert_eq!((&row[0], row[1]["value"].as_f64()), (&action.into(), Some(3.0)));
+        assert!(row[2]["value"].as_f64().expect("a time") > 0.0, "{row}");
+        let [before, kept] = [3, 4].map(|column| row[column]["value"].as_f64().expect("a count"));
+        assert!(before > 0.0 && kept == share * before, "{row}");
+    }
+    for row in rows(1) {
+        assert!(row[1]["value"].as_f64().expect("a packet is forwarded") > 0.0, "{row}");
+    }
+    // The switch is as it was: it runs its program, without entries.
+    let again = folder.path().join("again");
+    let output = effects(&namespace, &switch, "l2.p4", &again).arg("--quick").output();
+    let output = output.expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("entries before the measurement"), "{}", stdout(&output));
+}
+
+#[test]
+fn the_counter_of_an_entry_is_neither_wrong_nor_ahead_of_its_packets() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "reads", "l2.p4", &run);
+    let output = command.arg("--quick").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][1];
+    assert_eq!(section["id"], "counter");
+    let rows = section["tables"][0]["rows"].as_array().expect("rows");
+    let value = |row: usize| rows[row][1]["value"].as_f64().expect("a value");
+    assert_eq!((value(0), value(6)), (50.0, 0.0), "{rows:?}");
+    let [sent, arrived, counted] = [7, 8, 9].map(value);
+    assert!(arrived > 0.0 && arrived <= counted && counted <= sent, "{rows:?}");
 }
 
 #[test]
@@ -228,8 +332,169 @@ fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     assert!(!text.contains("entries before the measurement"), "{text}");
 }
 
+/// Returns the command that makes one test with packets in a namespace.
+fn with_packets(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
+    command.args(["--program", program, "--port", "1@h1", "--port", "2@h2"]);
+    command
+}
+
+/// Returns all default entries and digests that a switch has, and the number of other entries.
+fn state(namespace: &Namespace, switch: &Switch) -> (Vec<v1::Entity>, usize) {
+    let of_table = v1::TableEntry::default();
+    let default = v1::TableEntry { is_default_action: true, ..Default::default() };
+    let digest = v1::DigestEntry::default();
+    let wanted = [Kind::TableEntry(of_table), Kind::TableEntry(default), Kind::DigestEntry(digest)];
+    let wanted = wanted.map(|entity| v1::Entity { entity: Some(entity) });
+    let address = &switch.1;
+    let read = async move || {
+        let options = ClientOptions::default();
+        let mut client = Client::connect(address, 0, &options).await.expect("the switch runs");
+        let mut found = Vec::new();
+        for one in wanted {
+            found.extend(client.read(vec![one]).await.expect("it can be read"));
+        }
+        found
+    };
+    let found = namespace.run(|| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(read())
+    });
+    let found = found.expect("the namespace can be entered");
+    let is_entry = |entity: &v1::Entity| matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_default_action);
+    let (entries, others): (Vec<_>, Vec<_>) = found.into_iter().partition(is_entry);
+    (others, entries.len())
+}
+
+#[test]
+fn the_slow_path_over_p4runtime_is_measured_and_exported() {
+    let Some(namespace) = network() else { return };
+    // The CPU port of PSA has a number of its own.
+    for (program, cpu_port) in
+        [("programs/l2.p4", "255"), ("crates/dut/tests/psa_controller.p4", "4294967293")]
+    {
+        measure_slow_path(&namespace, program, cpu_port);
+    }
+}
+
+fn measure_slow_path(namespace: &Namespace, program: &str, cpu_port: &str) {
+    let more = ["-i", "1@s1", "-i", "2@s2", "--cpu-port", cpu_port];
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &more);
+    let before = state(namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(namespace, &switch, "slow-path", program);
+    let output = command
+        .args(["--quick", "--cpu-port", cpu_port])
+        .arg("-o")
+        .arg(&run)
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(state(namespace, &switch), before);
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "slow-path");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    assert_eq!((rows(0).len(), rows(1).len(), rows(2).len()), (2, 6, 3), "{}", stdout(&output));
+    for rates in rows(0) {
+        assert!(rates[2]["value"].as_f64().expect("a rate") > 0.0, "{rates}");
+    }
+    assert_eq!(rows(2)[1][0], "the response to the Write request");
+    for reaction in rows(2) {
+        assert!(reaction[3]["value"].as_f64().expect("a count") > 0.0, "{reaction}");
+    }
+    for (direction, loads) in ["packet-in", "packet-out"].into_iter().zip(rows(1).chunks(3)) {
+        let result = run.join("result.json");
+        let result = result.to_string_lossy();
+        let words = ["export", "--slow-path", &result, "--direction", direction];
+        let exported = planimeter("device", &words);
+        // A busy machine may lose packets at every load.
+        match loads.iter().any(|load| load[7]["value"] == 0.0) {
+            true => {
+                let server = stdout(&exported);
+                assert!(server.contains(&format!("{direction}s/s of 128 B")), "{server}");
+            }
+            false => assert_eq!(exported.status.code(), Some(2), "{}", stderr(&exported)),
+        }
+    }
+    browser::check(&run);
+}
+
+#[test]
+fn an_interrupted_slow_path_leaves_the_default_entry_as_it_was() {
+    let Some(namespace) = network() else { return };
+    let (ports, program) = (["-i", "1@s1", "-i", "2@s2"], "programs/l2.p4");
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = with_packets(&namespace, &switch, "slow-path", program);
+    command.args(["--time", "60s", "-o"]).arg(folder.path().join("run"));
+    let mut child = command.stdout(Stdio::null()).spawn().expect("the command runs");
+    // The measurement has begun when the default entry is another one.
+    while state(&namespace, &switch) == before {
+        assert!(child.try_wait().expect("a process").is_none(), "it has ended too early");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(state(&namespace, &switch), before);
+}
+
+#[test]
+fn digests_are_measured_and_their_configuration_is_deleted() {
+    let Some(namespace) = network() else { return };
+    let (ports, program) = (["-i", "1@s1", "-i", "2@s2"], "programs/learning_switch.p4");
+    let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let mut command = with_packets(&namespace, &switch, "digests", program);
+    let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert_eq!(state(&namespace, &switch), before);
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "digests");
+    let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
+    assert_eq!(rows(0).len(), 3);
+    for row in rows(0) {
+        assert_eq!(row[6]["value"], 192.0, "three rounds of 64 packets: {row}");
+        for column in [7, 8, 11] {
+            assert_eq!(row[column]["value"], 0.0, "{}", stdout(&output));
+        }
+    }
+    for row in &rows(1)[2..] {
+        assert_eq!(row[1]["value"], 0.0, "{}", stdout(&output));
+    }
+    browser::check(&run);
+}
+
+#[test]
+fn what_a_program_does_not_show_cannot_be_the_only_test() {
+    let switch = Switch::start();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (test, program, why) in [
+        ("digests", "l2.p4", "has no digest"),
+        ("slow-path", "learning_switch.p4", "has no header packet_in"),
+    ] {
+        let program = root.join("programs").join(program).to_string_lossy().into_owned();
+        let words = [&switch.1, "--plan", test, "--program", &program, "--port", "1@lo"];
+        let output = planimeter("dut", &words);
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+    }
+}
+
 /// Returns the command that makes tests of meters and groups in a namespace.
-fn with_packets(namespace: &Namespace, switch: &Switch, program: &str, run: &Path) -> Command {
+fn with_meters_and_groups(
+    namespace: &Namespace,
+    switch: &Switch,
+    program: &str,
+    run: &Path,
+) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     command.current_dir(root).args(["dut", &switch.1, "--plan", "meters,groups", "--quick"]);
@@ -249,7 +514,7 @@ fn packets_show_the_rates_of_meters_of_both_units() {
     let switch = Switch::of(command, PROGRAM, &ports);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let output = with_packets(&namespace, &switch, PROGRAM, &run).output();
+    let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &run).output();
     let output = output.expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let result = document::result(&run);
@@ -290,7 +555,7 @@ fn random_flows_show_the_weights_of_a_group() {
     // The second run finds the switch as it was before the first one.
     for name in ["run", "again"] {
         let run = folder.path().join(name);
-        let output = with_packets(&namespace, &switch, PROGRAM, &run).output();
+        let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &run).output();
         let output = output.expect("the command runs");
         assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
         let result = document::result(&run);
@@ -323,7 +588,8 @@ fn an_interrupted_test_of_groups_leaves_no_group() {
     let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     let switch = Switch::of(command, PROGRAM, &ports);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut command = with_packets(&namespace, &switch, PROGRAM, &folder.path().join("run"));
+    let mut command =
+        with_meters_and_groups(&namespace, &switch, PROGRAM, &folder.path().join("run"));
     // At this rate the test takes more than half a minute.
     let child = command.args(["--probes", "50"]).stdout(Stdio::null()).spawn();
     let mut child = child.expect("the command runs");
@@ -332,7 +598,7 @@ fn an_interrupted_test_of_groups_leaves_no_group() {
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     // An entry, a group or a member that is left would be in the way of the next measurement.
     let again = folder.path().join("again");
-    let output = with_packets(&namespace, &switch, PROGRAM, &again).output();
+    let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &again).output();
     let text = stdout(&output.expect("the command runs"));
     assert!(text.contains("percentage points at most"), "{text}");
     assert!(!text.contains("it was not changed"), "{text}");

@@ -696,3 +696,33 @@ fn a_packet_that_circulates_is_noted() {
     let printed = text(&output.stdout);
     assert!(printed.contains("passed 64 switches: it circulates in a loop"), "{printed}");
 }
+
+#[test]
+fn constraints_are_listed_and_checked() {
+    let scratch = scratch();
+    let router = fs::read_to_string(program("router.p4")).expect("the program");
+    let table = router.find("table ").expect("a table");
+    let restricted = |text: &str| {
+        let annotation = format!("@entry_restriction(\"{text}\")\n    ");
+        format!("{}{annotation}{}", &router[..table], &router[table..])
+    };
+    let output = planimeter(&["compile", &program("router.p4"), "--constraints"]);
+    assert_eq!(text(&output.stdout), "The program states no constraints on entries or actions.\n");
+
+    let source = file(&scratch, "right.p4", &restricted("// one\n  ::priority == 0; !\n  false"));
+    let output = planimeter(&["compile", &source, "--constraints"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let list = text(&output.stdout);
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].starts_with("table "), "{list}");
+    assert!(lines[1].contains("bit<"), "{list}");
+    assert_eq!(lines[2..], ["    ::priority == 0;", "    ! false;"], "{list}");
+
+    let source = file(&scratch, "wrong.p4", &restricted("::priority == 0;\n  ::size == 0"));
+    let output = planimeter(&["compile", &source, "--constraints"]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = text(&output.stderr);
+    assert!(errors.contains("an entry has no attribute `::size`"), "{errors}");
+    assert!(errors.contains("   ::size == 0") && errors.contains("  ^^^^^^\n"), "{errors}");
+    assert!(output.stdout.is_empty());
+}

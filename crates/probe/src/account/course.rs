@@ -23,7 +23,8 @@ pub(super) const BLOCKS: [usize; 3] = [20, 10, 5];
 /// simultaneously. Each single bound has a higher confidence (Bonferroni correction).
 const CONFIDENCE: f64 = 0.995;
 
-/// Counts over the window, and over each of the short intervals into which a trial is divided.
+/// The numbers of packet-ins and answers in the measured part of a trial (the window), and in each
+/// of the short intervals into which the trial is divided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Course {
     /// The intervals of the window are those from index `first` up to, but not including, `end`.
@@ -34,23 +35,25 @@ pub(crate) struct Course {
     /// The number of packet-ins due in the window. A packet that a flow rule of its
     /// switch forwards or drops does not count, because it causes no packet-in.
     pub(crate) due: u64,
-    /// The number of packet-ins that were due in the window while their switch had no connection.
+    /// The number of packet-ins of the window that became due while their switch had no connection.
     pub(crate) cut_off: u64,
     /// The number of first answers to packet-ins that arrived in the window.
     pub(crate) answers: u64,
-    /// The number of packet-ins that became passed over in the window: in all of its intervals
-    /// (`passed_over`), and in its undisturbed intervals (`passed_over_undisturbed`). In an
-    /// undisturbed interval, no late burst lengthens the controller's queue, and `is_hidden` is
-    /// false.
+    /// The number of packet-ins that were passed over in the window: each was not answered, but a
+    /// later packet-in of its switch was. `passed_over` counts all intervals of the window, and
+    /// `passed_over_undisturbed` only those in which no late burst of the probe lengthens the
+    /// controller's queue and `is_hidden` is false.
     pub(crate) passed_over: u64,
     pub(crate) passed_over_undisturbed: u64,
-    /// The number of packet-ins in late bursts that may have disturbed the window.
+    /// The number of packet-ins that left together after an absence of the probe (in late bursts)
+    /// and may have lengthened the controller's queue during the window.
     pub(crate) late: u64,
-    /// The number of packet-ins due in undisturbed intervals of the window (see `passed_over`).
+    /// The number of packet-ins due in the undisturbed intervals of the window. In these, no late
+    /// burst of the probe lengthens the controller's queue, and `is_hidden` is false.
     pub(crate) due_undisturbed: u64,
-    /// The largest number of packet-ins that were held at one moment. The count begins when no
-    /// packet-in was held, refused or outstanding for the last time before the end of the window,
-    /// and stops at that end.
+    /// The largest number of due packet-ins that the probe held at one moment. The search starts at
+    /// the last moment before the end of the window at which no packet-in was held, refused or
+    /// outstanding, and stops at the end of the window.
     pub(crate) held_most: u64,
     /// The number of packet-ins that were due and had not left, at the edges of the window.
     /// `refused` counts those that their connection did not accept, and `held` counts the others.
@@ -75,9 +78,8 @@ pub(crate) struct Course {
     pub(crate) undisturbed: Undisturbed,
 }
 
-/// Packet-ins that were outstanding or passed over while the TCP receive windows of the probe were
-/// closed, or may have been. The controller may have answered them without being able to send the
-/// answers.
+/// The growth in packet-ins that the controller may have answered without being able to send the
+/// answers, because the probe's TCP receive windows were, or may have been, closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hidden {
     /// The growth of the number of outstanding packet-ins in the intervals in which the probe's
@@ -94,17 +96,19 @@ impl Hidden {
     }
 }
 
-/// The answers in the intervals of the window that no late burst of the probe disturbed.
+/// The answers in those intervals of the window in which no late burst of the probe lengthened the
+/// controller's queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Undisturbed {
     pub(crate) answers: u64,
-    /// The mean round-trip time of the undisturbed answers in nanoseconds, from the departure of
-    /// the packet-in.
+    /// The mean round-trip time of the undisturbed answers in nanoseconds, measured from the
+    /// departure of the packet-in.
     pub(crate) rtt_mean: Option<f64>,
 }
 
 impl Undisturbed {
-    /// Computes the undisturbed answers from the records of the engine threads.
+    /// Selects the answers that no late burst of the probe delayed, from the records of the engine
+    /// threads.
     pub(crate) fn of(observed: &Observed, window: Window) -> Self {
         Course::of(observed, window, &[]).undisturbed
     }
@@ -280,8 +284,8 @@ fn within<'a>(intervals: &Intervals, spells: impl Iterator<Item = &'a Spell>) ->
     within
 }
 
-/// Returns the growth of a number over those intervals of `range` that are `chosen`, or 0 if it
-/// fell.
+/// Returns by how much `values` grew over the intervals of `range` for which `chosen` is true, or 0
+/// if they fell.
 fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     let value = |end: usize| end.checked_sub(1).and_then(|place| values.get(place)).copied();
     let grown =
@@ -290,7 +294,8 @@ fn growth_in(values: &[u64], chosen: &[bool], range: Range<usize>) -> u64 {
     u64::try_from(those.map(grown).sum::<i64>()).unwrap_or(0)
 }
 
-/// Computes [`Course::held_most`]. Index `end` is the first interval after the window.
+/// Returns the largest number of packet-ins that the probe held at one moment, as defined for
+/// [`Course::held_most`]. Index `end` is the first interval after the window.
 fn held_most(entries: &[Interval], series: &Series, end: usize) -> u64 {
     let some = |place: &usize| {
         let at = |values: &[u64]| values.get(*place).copied().unwrap_or(0);

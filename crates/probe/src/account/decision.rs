@@ -10,8 +10,8 @@ use crate::outcome::{Account, Certainty, Latency, Saturated, SwitchOutcome, Verd
 /// The confidence of the upper bound on the share of packet-ins that were lost while no late burst
 /// of the probe disturbed the controller.
 const UNDISTURBED: f64 = 0.995;
-/// The least mean number of waiting packet-ins with which a side (the probe or the controller)
-/// counts as the limit of a closed loop.
+/// The least mean number of packet-ins that must wait at the probe or at the controller for that
+/// side to be the limit of a closed loop.
 const WAITING: f64 = 2.0;
 /// The least share of a closed loop's packet-ins that must wait at a side (the probe or the
 /// controller) for it to count as the limit. A smaller share shows no limit, because packet-ins
@@ -40,8 +40,8 @@ fn plain(saturated: Saturated, because: impl Into<String>) -> Verdict {
     Verdict { because: because.into(), ..Verdict::new(saturated) }
 }
 
-/// Returns the verdict that follows without an [`Account`], for example if no packet-in was due or
-/// none was answered. Returns `None` if no such case applies.
+/// Returns the verdict where the evidence is too simple for an [`Account`], for example if no
+/// packet-in was due or none was answered. Returns `None` if an account is needed.
 fn without_account(evidence: &Evidence<'_>) -> Option<Verdict> {
     let counts = evidence.counts;
     // A flood whose connections are blocked has a limit even if no packet-in leaves in the
@@ -118,7 +118,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     let missing = evidence.counts.unanswered();
     if missing == 0 {
         return match words.is_unexplained() {
-            true => verdict(Saturated::Unknown, words.untold_growth()),
+            true => verdict(Saturated::Unknown, words.growth_undecided()),
             false => verdict(Saturated::Neither, words.neither()),
         };
     }
@@ -128,7 +128,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
     if is_by_bursts(evidence, &explained) {
         return verdict(Saturated::Probe, words.bursts());
     }
-    verdict(Saturated::Unknown, words.untold())
+    verdict(Saturated::Unknown, words.undecided())
 }
 
 /// Returns whether late bursts of the probe may explain the losses of all switches in `apart`.
@@ -136,7 +136,7 @@ fn open(evidence: &Evidence<'_>) -> Verdict {
 /// a burst, and these may belong to a few switches. Bursts explain the loss of a switch if it is at
 /// most twice an equal share of `late`, unless the switch was never answered.
 fn is_within_bursts(apart: &[&SwitchOutcome], evidence: &Evidence<'_>, late: u64) -> bool {
-    /// The factor by which a switch may exceed its share by chance.
+    /// The factor by which a switch's loss may exceed an equal share of `late` by chance.
     const UNEVEN: f64 = 2.0;
     let each = UNEVEN * late as f64 / evidence.switches.len().max(1) as f64;
     let within = |switch: &&SwitchOutcome| {
@@ -195,8 +195,8 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
 }
 
 /// Returns the switches that each lost a far larger share of their packet-ins than the remaining
-/// switches, ordered by index. At most a third of the switches that sent packet-ins are returned,
-/// and none if the losses are even.
+/// switches, ordered by index. Returns at most a third of the switches that sent packet-ins are
+/// returned, and none if the losses are even.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     /// The least distance between the losses of the returned switches and of the others. `POINTS`
     /// is a difference of loss shares, and `ERRORS` is a number of standard errors.
@@ -244,7 +244,7 @@ fn dead(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     if dead.len() <= switches.len() / 3 { dead } else { Vec::new() }
 }
 
-/// Adds the switches without answers to the verdict on a closed loop or a flood.
+/// Appends to the verdict on a closed loop or a flood which switches had no answer.
 fn with_dead(verdict: Verdict, evidence: &Evidence<'_>) -> Verdict {
     let dead = dead(evidence.switches);
     if dead.is_empty() {

@@ -21,14 +21,14 @@ impl Edges {
     }
 }
 
-/// The state of the kernel's sockets during a trial, converted from bytes to packet-ins and
-/// answers.
+/// The state of the kernel's TCP sockets during a trial, expressed as numbers of packet-ins and
+/// answers instead of bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct InSockets {
     /// The number of answers in the probe's sockets that the probe had not read yet.
     pub(crate) unread: Edges,
-    /// The number of packet-ins in the probe's sockets or in the network, over the connections that
-    /// accepted more data.
+    /// The number of packet-ins in the probe's sockets or in the network. Only connections that
+    /// accepted more data are counted.
     pub(crate) on_their_way: Edges,
     /// The share of the refused packet-ins that waited although the controller's TCP receive window
     /// was open, so that the network is responsible and not the controller.
@@ -84,8 +84,8 @@ impl InSockets {
 #[derive(Clone, Debug)]
 pub(crate) struct Observed {
     pub(crate) intervals: Intervals,
-    /// The number of answers that were read after an edge of the window and may have arrived before
-    /// it.
+    /// The number of answers that the probe read after an edge of the window, and that may have
+    /// arrived before it.
     pub(crate) read_after: Edges,
     pub(crate) hindered: Hindered,
     /// The longest absence of an engine thread, in nanoseconds, or 0 if no absence was as long as
@@ -166,7 +166,7 @@ fn due_before(intervals: &Intervals, window: Window, length: u64) -> u64 {
 /// The probe's use of its host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ProbeWork {
-    /// The CPU time in percent of one core.
+    /// The CPU time of the probe in percent of one core.
     pub(crate) cpu_percent: f64,
     /// The number of engine threads over all processes of the probe.
     pub(crate) threads: usize,
@@ -175,7 +175,7 @@ pub(crate) struct ProbeWork {
 /// The controller's use of its host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ControllerWork {
-    /// The CPU time in percent of one core.
+    /// The CPU time of the controller in percent of one core.
     pub(crate) cpu_percent: f64,
     /// The time for which the controller's threads waited for a core, added over the threads, in
     /// percent of the elapsed time, or `None` if unknown.
@@ -185,7 +185,7 @@ pub(crate) struct ControllerWork {
 /// The scheduling of processes by the probe's host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HostWork {
-    /// Whether the controller runs on the same host.
+    /// Whether the controller runs on the same host as the probe.
     pub(crate) has_controller: bool,
     /// The part of the window, in nanoseconds, during which the host stalled: it did not even wake
     /// a thread that only sleeps.
@@ -225,14 +225,14 @@ pub(crate) struct Evidence<'a> {
     pub(crate) answers_in_window: u64,
     pub(crate) probe: ProbeWork,
     pub(crate) controller: Option<ControllerWork>,
-    /// The time without answers at the end of the trial, if there was one.
+    /// The period without answers at the end of the trial, if there was one.
     pub(crate) silence: Option<&'a Silence>,
     pub(crate) switches: &'a [SwitchOutcome],
 }
 
 impl Evidence<'_> {
-    /// Returns the number of packet-ins due in the window. A packet that a flow rule of its switch
-    /// forwards or drops does not count, because it causes no packet-in.
+    /// Returns the offered load: the number of packet-ins due in the window. A packet that a flow
+    /// rule of its switch forwards or drops does not count, because it causes no packet-in.
     pub(crate) fn wanted(&self) -> u64 {
         self.counts.due.saturating_sub(self.counts.handled_by_rules())
     }
@@ -266,8 +266,8 @@ impl Evidence<'_> {
         sockets.end.saturating_sub(self.unread().start).saturating_sub(self.observed.read_after.end)
     }
 
-    /// Returns the number of packet-ins on their way to the controller, at both edges of the
-    /// window.
+    /// Returns the number of packet-ins that had left and were in sockets or in the network, at
+    /// both edges of the window.
     pub(crate) fn in_network(&self) -> Edges {
         self.sockets.map(|sockets| sockets.on_their_way).unwrap_or_default()
     }

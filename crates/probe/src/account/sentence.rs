@@ -12,7 +12,8 @@ const CHANCE: f64 = 3.0;
 /// The largest number of switches that a sentence names.
 const NAMED: usize = 4;
 
-/// The data from which sentences are formed.
+/// The evidence, the account and the other quantities from which the sentences of a verdict are
+/// formed.
 #[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     pub(super) evidence: &'a Evidence<'a>,
@@ -208,7 +209,7 @@ impl Words<'_> {
         capital(&format!("{}{more}; {rest}.", named.join("; ")))
     }
 
-    /// Describes for how long the host that the controller shares with the probe ran no process.
+    /// Describes for how long the host, which the controller shares with the probe, stalled.
     fn stalls(&self) -> String {
         match self.evidence.stalled() {
             stalled if stalled > self.explained.tolerance => format!(
@@ -267,7 +268,7 @@ impl Words<'_> {
         grown > self.explained.tolerance as f64 + chance + pause.max(elsewhere as f64)
     }
 
-    pub(super) fn untold_growth(&self) -> String {
+    pub(super) fn growth_undecided(&self) -> String {
         let Edges { start, end } = self.explained.course.backlog();
         format!(
             "All packet-ins were answered in the end, but {} packet-ins were outstanding at the start of the window \
@@ -278,7 +279,7 @@ impl Words<'_> {
         )
     }
 
-    pub(super) fn untold(&self) -> String {
+    pub(super) fn undecided(&self) -> String {
         let account = &self.explained.account;
         let missing = self.evidence.counts.unanswered();
         let (probe, controller) = (account.probe, account.controller);
@@ -303,7 +304,8 @@ impl Words<'_> {
         }
     }
 
-    /// Names the percentiles of round-trip times that delays of the probe may have raised.
+    /// Names the percentiles of the round-trip times that delays of the probe may have raised, as a
+    /// caveat to the verdict.
     fn caveat(&self) -> String {
         let own = own_percentiles(self.evidence.times);
         if own.is_empty() {

@@ -3,18 +3,20 @@
 use super::course::{BLOCKS, lower, upper};
 use super::{Course, Evidence};
 
-/// The least share of the window for which a backlog must have existed.
+/// The least share of the window for which the controller must have had a backlog, so that its
+/// service rate can be estimated.
 const LONG: f64 = 0.5;
-/// A round-trip time matches the queue if it is the time in which the controller serves the
+/// A round-trip time fits the queue model if it equals the time in which the controller serves the
 /// packet-ins that were ahead, with a relative error of at most `WITHIN`. The service rate is used
-/// only if at least the share `MAX_FIT` of the round-trip times match.
+/// only if at least the share `MAX_FIT` of the round-trip times fit.
 const MAX_FIT: f64 = 0.8;
 const WITHIN: f64 = 0.25;
 /// The number of waiting packet-ins that an interval needs at its start so that the queue does not
 /// run empty within it, as a multiple of the packet-ins answered in one interval.
 const AHEAD: f64 = 1.5;
-/// The least ratio of the longest to the shortest round-trip time. Without it, a controller that
-/// answers each packet-in after the same time would look like one with a steady backlog.
+/// The least ratio of the longest to the shortest round-trip time for which a service rate is
+/// estimated. Below it, the controller may answer each packet-in after a constant delay, which
+/// looks like a steady backlog.
 const SPREAD: f64 = 1.5;
 
 /// The service rate of a work-conserving controller, in answers per second, and bounds on it.
@@ -26,8 +28,8 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Returns the service rate, or `None` if no backlog lasted long enough to show it or if the
-    /// round-trip times do not match the queue (see `fits`). `elsewhere` is the number of
+    /// Returns the service rate, or `None` if no backlog lasted long enough to estimate it or if
+    /// the round-trip times do not fit the queue (see `fits`). `elsewhere` is the number of
     /// outstanding packet-ins that may not have been at the controller.
     pub(super) fn of(evidence: &Evidence<'_>, course: &Course, elsewhere: u64) -> Option<Self> {
         let guess = course.answers as f64 / evidence.seconds();

@@ -35,7 +35,7 @@ pub(super) enum Spacing {
     Bursts(u64),
 }
 
-/// The parameters of a simulated trial. Times are seconds since the start of traffic; rates are
+/// The parameters of a simulated trial. Times are seconds since the start of traffic. Rates are
 /// sums over all switches.
 #[derive(Clone, Debug)]
 pub(super) struct Scenario {
@@ -183,7 +183,7 @@ pub(super) struct Outcome {
 enum Event {
     /// An edge of the window, at which the simulation counts the outstanding packet-ins.
     Edge(bool),
-    /// A sample of the sockets.
+    /// A sample of the sockets' state.
     Look,
     Arrives {
         switch: usize,
@@ -238,7 +238,7 @@ struct World<'a> {
     /// The pending events by time. Simultaneous events happen in the order in which they were
     /// added.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
-    /// The number of events so far.
+    /// The number of events so far, which orders simultaneous events.
     order: u64,
     recorders: Vec<Recorder>,
     threads: Vec<Thread>,
@@ -251,7 +251,7 @@ struct World<'a> {
     link_free: u64,
     /// The number of answers in the sockets of all threads.
     unread: u64,
-    /// What the samples of the sockets have shown so far.
+    /// The state of the sockets as sampled so far.
     sockets: InSockets,
     /// The time of the last sample of the sockets, and whether the sockets were full then.
     looked: (u64, bool),
@@ -366,7 +366,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles an event.
+    /// Processes an event.
     fn happens(&mut self, at: u64, event: Event) {
         match event {
             Event::Edge(is_start) => self.counts_at_edge(at, is_start),
@@ -432,7 +432,8 @@ impl World<'_> {
         }
     }
 
-    /// Returns the moment until which a thread is absent, if it is absent at the moment `at`.
+    /// Returns the time at which the absence of an engine thread ends, if the thread is absent at
+    /// time `at`.
     fn away(&self, thread: usize, at: u64) -> Option<u64> {
         let probe = &self.scenario.probe;
         if probe.only.is_some_and(|only| only != thread) {

@@ -51,7 +51,7 @@ fn emulated_key(draft: &Draft) -> &'static str {
     }
 }
 
-/// Returns the key that sets the number of switches.
+/// Returns the configuration key that sets the number of switches.
 fn count_key(draft: &Draft) -> &'static str {
     match draft.plan.kind {
         PlanName::Sweep if !draft.plan.switches.0.is_empty() => "plan.switches",
@@ -271,7 +271,7 @@ fn discovery_size(draft: &Draft, report: &mut Report<'_>) {
         .and_then(|count| Topology::build(&topology, count, MAX_PORTS - 1));
     let reason = match largest {
         Ok(_) => return,
-        // The switches of this test have as many ports as their links and hosts need.
+        // The switches of this test have exactly the ports that their links and hosts need.
         Err(TopologyError::TooFewPorts { switch, needed, .. }) => format!(
             "switch {} (counted from 1) would need {needed} ports for its links, and one for hosts; \
              the maximum is {MAX_PORTS}; lower rfc8456.switches",
@@ -354,7 +354,7 @@ fn delays(draft: &Draft, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that overrides are for switches that exist, and leave them time to send.
+/// Checks that overrides apply to switches that exist, and leave these switches time to send.
 fn overrides(draft: &Draft, report: &mut Report<'_>) {
     let count = draft.most_switches();
     let traffic = draft.timing.traffic();

@@ -18,7 +18,8 @@ use super::value::Rejection;
 use super::{Config, toml};
 use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
-/// The largest configuration file that is read, in bytes. Files written by hand are far smaller.
+/// The size in bytes of the largest configuration file that is read. Files written by hand are far
+/// smaller.
 const LONGEST_FILE: u64 = 16 << 20;
 
 /// Settings from any number of sources.
@@ -37,12 +38,12 @@ struct Given {
     entries: Vec<Entry>,
 }
 
-/// One value as the user wrote it.
+/// One value as the user wrote it, with its source.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) text: String,
     pub(super) origin: Origin,
-    /// Problems that are already known, and whose places are more exact than `origin`.
+    /// Problems found while the value was read, which name its place more exactly than `origin`.
     pub(super) problems: Vec<Problem>,
 }
 
@@ -61,7 +62,7 @@ impl Settings {
 
     /// Sets one key, such as `traffic.rate`, to a value in the form that its flag takes.
     ///
-    /// A source with a higher precedence than that of the present value replaces the value; a
+    /// A source with a higher precedence than that of the present value replaces the value. A
     /// source with a lower precedence changes nothing. Within one source, a list grows and a single
     /// value is replaced. A key that does not exist becomes a problem that [`Settings::resolve`]
     /// reports.
@@ -90,9 +91,9 @@ impl Settings {
         self.given_by(setting, origin);
     }
 
-    /// Returns the values for a key, to which the caller may add values of `origin`. The values
-    /// from a source with lower precedence are removed first. Returns `None` if a source with
-    /// higher precedence than `origin` set the key.
+    /// Returns the collected values for a key, to which the caller may add values of `origin`.
+    /// Values from a source with lower precedence are removed first. Returns `None` if a source
+    /// with higher precedence than `origin` set the key.
     fn given_by(&mut self, setting: &'static Setting, origin: &Origin) -> Option<&mut Given> {
         let empty = || Given { origin: origin.clone(), entries: Vec::new() };
         let given = self.given.entry(setting.key).or_insert_with(empty);
@@ -127,7 +128,7 @@ impl Settings {
     }
 
     /// Reads a `config.ini` of OFCProbe or P4RCProbe and the files that it names.
-    /// [`Settings::resolve`] reports problems; settings without a counterpart become notes.
+    /// [`Settings::resolve`] reports problems. Settings without a counterpart become notes.
     pub fn read_legacy(&mut self, path: &Path) {
         let whole =
             |origin, message| Problem { origin, name: String::new(), message, remedy: None };
@@ -176,7 +177,7 @@ impl Settings {
     }
 }
 
-/// Returns the precedence of a source; the highest wins.
+/// Returns the precedence of a source. The highest wins.
 fn rank(origin: &Origin) -> u8 {
     match origin {
         Origin::Default => 0,
@@ -186,7 +187,8 @@ fn rank(origin: &Origin) -> u8 {
     }
 }
 
-/// Returns the sort key of a problem: flags first, then files from top to bottom.
+/// Returns the key by which problems are sorted: problems of flags come first, then those of files
+/// from top to bottom.
 fn place(origin: &Origin) -> (&Path, usize) {
     match origin {
         Origin::Default | Origin::Flag => (Path::new(""), 0),
@@ -245,7 +247,7 @@ impl Report<'_> {
         if self.faulty.contains(setting.key) {
             slot.clear();
             if !setting.kind.repeats() {
-                // A default is never rejected; a test reads all of them.
+                // A default is never rejected. A test reads all of them.
                 let _ = slot.read(setting.default, Path::new(""));
             }
         }
@@ -312,7 +314,8 @@ impl Report<'_> {
     }
 }
 
-/// Returns the folder to which paths in a value are relative.
+/// Returns the folder to which relative paths in a value refer: that of the TOML file, or the
+/// current folder.
 pub(super) fn base_of(origin: &Origin) -> &Path {
     match origin {
         Origin::File { file, .. } => file.parent().unwrap_or(Path::new("")),

@@ -16,10 +16,10 @@ use super::{
 };
 use crate::topology;
 
-/// The largest number of ports of a switch: OpenFlow 1.0 gives higher numbers another meaning.
+/// The largest number of ports of a switch, because OpenFlow 1.0 reserves higher port numbers.
 pub(super) const MAX_PORTS: u16 = 65_279;
 
-/// A field for every setting.
+/// The value of every setting while the configuration is read.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) protocol: Protocol,

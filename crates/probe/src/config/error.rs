@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The default; no source set the value.
+    /// The value is the default, because no source set it.
     Default,
     /// A line of an `.ini` file of OFCProbe or P4RCProbe. Paths in the value are used unchanged,
     /// because the reader of the file has resolved them.
@@ -39,7 +39,7 @@ pub struct Problem {
     pub name: String,
     /// The description of the problem.
     pub message: String,
-    /// The text to write instead, if there is one; displayed after the word "write".
+    /// The text to write instead, if there is one. It is displayed after the word "write".
     pub remedy: Option<String>,
 }
 
@@ -65,11 +65,11 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A configuration that cannot be run. Displays one line for each problem; the command exits with
+/// A configuration that cannot be run. Displays one line for each problem. The command exits with
 /// status 2.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub struct ConfigError {
-    /// All problems; there is at least one.
+    /// All problems of the configuration. There is at least one.
     pub problems: Vec<Problem>,
 }
 

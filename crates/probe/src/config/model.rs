@@ -14,7 +14,7 @@ use crate::topology::TopologySource;
 pub struct Config {
     /// The control protocol of the emulated switches.
     pub protocol: Protocol,
-    /// The seed of every random choice; two runs with the same seed offer the same packets at the
+    /// The seed of every random choice. Two runs with the same seed offer the same packets at the
     /// same times.
     pub seed: u64,
     /// The number of engine threads, among which the switches are divided.
@@ -40,7 +40,7 @@ pub struct Config {
     pub topology: TopologySource,
     /// The plan: the trials of the run.
     pub plan: Plan,
-    /// The conditions that decide the exit status, such as `rtt.p99 < 5ms`.
+    /// The conditions on the results that decide the exit status, such as `rtt.p99 < 5ms`.
     pub thresholds: Vec<String>,
     /// The destinations of results.
     pub output: Output,
@@ -78,10 +78,10 @@ pub enum Protocol {
 pub struct Switches {
     /// The number of switches.
     pub count: u32,
-    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch; the other ids count
+    /// The datapath id (OpenFlow) or device id (P4Runtime) of the first switch. The other ids count
     /// up from it.
     pub first_id: u64,
-    /// The number of ports of each switch; ports are numbered from 1.
+    /// The number of ports of each switch. Ports are numbered from 1.
     pub ports: u16,
     /// The number of packets that an OpenFlow switch can buffer. With 0, packet-ins carry the whole
     /// frame and no buffer id.
@@ -105,16 +105,16 @@ pub struct SwitchOverride {
     pub first: u32,
     /// The index of the last switch.
     pub last: u32,
-    /// The number of packet-ins per second.
+    /// The number of packet-ins per second of each switch to which the override applies.
     pub rate: Option<f64>,
-    /// The distribution of inter-arrival times.
+    /// The distribution of inter-arrival times at the switches to which the override applies.
     pub arrivals: Option<Arrivals>,
-    /// The time after the start of traffic at which the switches begin to send, in addition to
-    /// their [`Timing::start_stagger`].
+    /// The time after the start of traffic at which the switches of the override begin to send,
+    /// in addition to their [`Timing::start_stagger`].
     pub start_delay: Option<Duration>,
-    /// The time before the end of traffic at which the switches stop sending.
+    /// The time before the end of traffic at which these switches stop sending.
     pub stop_delay: Option<Duration>,
-    /// The file of captured frames that the switches send.
+    /// The file of captured frames that these switches send.
     pub replay: Option<PathBuf>,
 }
 
@@ -131,9 +131,9 @@ pub struct Controller {
     pub onos_rest: Option<String>,
     /// The user name and the password for [`Controller::onos_rest`].
     pub onos_credentials: (String, String),
-    /// The ONOS driver in the generated netcfg, such as `bmv2`.
+    /// The name of the ONOS driver in the generated netcfg, such as `bmv2`.
     pub onos_driver: String,
-    /// The ONOS pipeconf in the generated netcfg.
+    /// The name of the ONOS pipeconf in the generated netcfg.
     pub onos_pipeconf: String,
     /// Whether ONOS is made to forget devices, hosts and netcfg before and after every trial.
     pub onos_forget: bool,
@@ -149,7 +149,7 @@ pub struct Controller {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProcessSelector {
     /// The process that holds the control channel: the one that listens on [`Controller::address`]
-    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host; a run
+    /// (OpenFlow), or that dialled the probe's servers (P4Runtime). It must be on this host. A run
     /// that finds none continues without it and reports this.
     Listener,
     /// The process with this id on this host, including its threads.
@@ -160,7 +160,7 @@ pub enum ProcessSelector {
     Ssh {
         /// The argument of `ssh`, such as `user@host`.
         target: String,
-        /// The process on that host.
+        /// The selection of the process on the remote host.
         process: Box<ProcessSelector>,
     },
 }
@@ -172,7 +172,7 @@ pub struct P4Runtime {
     pub listen: IpAddr,
     /// The address that the controller dials, if it differs from `listen`.
     pub advertise: Option<IpAddr>,
-    /// The first port; the other ports count up from it.
+    /// The first port. The other ports count up from it.
     pub first_port: u16,
     /// The ports from `first_port` on that are left out because other processes use them, in
     /// ascending order. Empty until a run has searched for such ports.
@@ -185,12 +185,12 @@ pub struct P4Runtime {
     pub devices_per_port: u32,
     /// Whether every device has the first id, so that only ports tell devices apart.
     pub same_device_id: bool,
-    /// The P4Info file in text format that switches report from the start; without it, switches
+    /// The P4Info file in text format that switches report from the start. Without it, switches
     /// wait for the controller to push a pipeline.
     pub p4info: Option<PathBuf>,
-    /// The device configuration that belongs to `p4info`.
+    /// The file with the device configuration that belongs to `p4info`.
     pub device_config: Option<PathBuf>,
-    /// The cookie that belongs to `p4info`.
+    /// The pipeline cookie that belongs to `p4info`.
     pub cookie: u64,
     /// The encoding of port numbers in packet-in metadata.
     pub port_form: PortForm,
@@ -200,8 +200,8 @@ pub struct P4Runtime {
     /// The name of the table whose entries become idle with [`Load::IdleTimeout`] (empty for the
     /// first table of the pipeline that has idle time-outs).
     pub idle_table: String,
-    /// The CPU port: the port through which a program exchanges packets with controllers, where
-    /// programs are run.
+    /// The number of the port through which a P4 program exchanges packets with controllers. It is
+    /// used if the switches run a program.
     pub cpu_port: u32,
 }
 
@@ -212,7 +212,7 @@ pub enum PortForm {
     /// servers.
     #[default]
     Canonical,
-    /// The full width of the field.
+    /// The encoding in the full width of the field, with leading zeros.
     FullWidth,
 }
 
@@ -227,7 +227,8 @@ pub struct Tls {
     pub certificate: Option<PathBuf>,
     /// The file of the probe's private key.
     pub key: Option<PathBuf>,
-    /// The name that the controller's certificate must have; by default the host that is dialled.
+    /// The name that the controller's certificate must have. By default, it is the host that is
+    /// dialled.
     pub server_name: Option<String>,
     /// Whether any certificate of the controller is accepted.
     pub insecure: bool,
@@ -254,7 +255,7 @@ pub struct Traffic {
     pub arp_first: bool,
     /// The rule by which an answer is matched to its packet-in.
     pub matching: Matching,
-    /// The time after which an answer counts as late; late answers are still counted and timed.
+    /// The time after which an answer counts as late. Late answers are still counted and timed.
     pub late_after: Duration,
     /// The maximum number of packet-ins that are remembered while they wait for an answer, over all
     /// switches. Beyond this number the oldest ones are forgotten, which the result reports.
@@ -264,7 +265,8 @@ pub struct Traffic {
 /// The rule that determines when switches send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// Every packet-in has a due time that is fixed before the run; answers change nothing.
+    /// An open loop: every packet-in has a due time that is fixed before the run and does not
+    /// depend on answers.
     Open,
     /// A closed loop: at most `window` packet-ins per switch wait for an answer, and each answer
     /// triggers the next packet-in. A packet-in without an answer for `give_up` leaves the window
@@ -283,38 +285,41 @@ pub enum Mode {
 /// The distribution of inter-arrival times, scaled so that its mean is one over the rate.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Arrivals {
-    /// Equal times; the switches are staggered evenly.
+    /// Equal inter-arrival times. Switches of the same rate are staggered evenly.
     #[default]
     Constant,
-    /// Equal times; switches of the same rate all send at the same moments.
+    /// Equal inter-arrival times. Switches of the same rate all send at the same moments.
     InPhase,
-    /// Exponentially distributed times, that is a Poisson process.
+    /// Exponentially distributed inter-arrival times, that is, a Poisson process.
     Exponential,
-    /// Times uniform between `1 - spread` and `1 + spread` times the mean; `spread` is in 0 to 1.
+    /// Inter-arrival times uniform between `1 - spread` and `1 + spread` times the mean, where
+    /// `spread` is in 0 to 1.
     Uniform {
-        /// Half the width of the distribution over the mean.
+        /// The ratio of half the width of the distribution to its mean.
         spread: f64,
     },
-    /// Normally distributed times; negative values are drawn again.
+    /// Normally distributed inter-arrival times. Negative values are drawn again.
     Normal {
-        /// The standard deviation over the mean.
+        /// The ratio of the standard deviation to the mean.
         deviation: f64,
     },
-    /// Pareto distributed times; `shape` is above 1, so that the mean exists.
+    /// Pareto distributed inter-arrival times. The parameter `shape` is above 1, so that the mean
+    /// exists.
     Pareto {
-        /// The tail index.
+        /// The tail index of the Pareto distribution.
         shape: f64,
     },
-    /// Gamma distributed times; `shape` is above 0. Shape 1 is the exponential distribution.
+    /// Gamma distributed inter-arrival times. The parameter `shape` is above 0. Shape 1 is the
+    /// exponential distribution.
     Gamma {
-        /// The shape parameter k.
+        /// The shape parameter k of the gamma distribution.
         shape: f64,
     },
     /// Inter-arrival times read from a file: one number of seconds per line, or the time stamps of
     /// a capture. The times are used unchanged (the rate is ignored), and repeat from the start at
     /// the end of the file.
     Replay {
-        /// The file.
+        /// The path of the file.
         file: PathBuf,
     },
 }
@@ -322,10 +327,10 @@ pub enum Arrivals {
 /// The frame inside a packet-in.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Frame {
-    /// Ethernet, IPv4, and TCP with the SYN flag.
+    /// A TCP SYN segment in an IPv4 packet and an Ethernet frame.
     #[default]
     TcpSyn,
-    /// Ethernet, IPv4 and UDP.
+    /// A UDP datagram in an IPv4 packet and an Ethernet frame.
     Udp,
     /// The frames of a pcap or pcapng file in order, repeated from the start at the end.
     Replay(PathBuf),
@@ -371,9 +376,9 @@ pub enum Generator {
     /// The addresses of the emulated hosts, in turn.
     #[default]
     Hosts,
-    /// A new address each time, counting up.
+    /// Consecutive addresses, each one higher than the previous one.
     Serial,
-    /// Random addresses.
+    /// Each packet has a random address.
     Random,
 }
 
@@ -461,7 +466,7 @@ pub struct Timing {
 /// The plan of a run: its trials.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The parameters that vary.
+    /// The kind of the plan, which says which parameters vary between trials.
     pub kind: PlanKind,
     /// The number of trials per point.
     pub repetitions: u32,
@@ -473,7 +478,7 @@ pub struct Plan {
 /// The parameters that a run varies.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanKind {
-    /// A single point.
+    /// One setting: a single rate and a single number of switches.
     Point,
     /// Every combination of rates and numbers of switches.
     Sweep {
@@ -499,7 +504,7 @@ pub enum PlanKind {
         /// The largest loss that counts as loss-free, as a fraction.
         loss: f64,
     },
-    /// The tests of RFC 8456.
+    /// All tests of RFC 8456 in the given set.
     Rfc8456(Tests),
 }
 
@@ -522,7 +527,7 @@ impl SweepRates {
     }
 
     /// Returns the packet-ins per second of each of `switches` switches, for every rate of the
-    /// sweep. Total rates are divided by `switches`; rates per switch are returned as they are.
+    /// sweep. Total rates are divided by `switches`. Rates per switch are returned as they are.
     pub fn per_switch(&self, switches: u32) -> impl Iterator<Item = f64> {
         let (rates, share) = match self {
             Self::PerSwitch(rates) => (rates, 1.0),
@@ -557,9 +562,9 @@ pub struct Rfc8456 {
 /// The destinations of results.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The run directory; a new one under `runs/` if `None`.
+    /// The run directory. With `None`, it is a new directory under `runs/`.
     pub directory: Option<PathBuf>,
-    /// Whether the progress bar is off.
+    /// Whether the progress bar is hidden.
     pub quiet: bool,
     /// Whether `result.json` is printed on standard output instead of the table.
     pub json: bool,
@@ -568,9 +573,9 @@ pub struct Output {
 /// The addresses of a P4Runtime switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceAddress {
-    /// The device id.
+    /// The P4Runtime device id of the switch.
     pub device_id: u64,
-    /// The number of the switch, counted up from the first id. It equals the device id, unless all
+    /// The number of the switch, counted up from the first id. It equals the device id unless all
     /// devices share one id.
     pub number: u64,
     /// The address that the switch's server listens on.

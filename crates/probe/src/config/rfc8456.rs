@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Test {
-    /// Section 5.1.1.
+    /// The network topology discovery time (section 5.1.1).
     TopologyDiscoveryTime,
-    /// Section 5.1.2.
+    /// The asynchronous message processing time (section 5.1.2).
     MessageProcessingTime,
-    /// Section 5.1.3.
+    /// The asynchronous message processing rate (section 5.1.3).
     MessageProcessingRate,
-    /// Section 5.1.4.
+    /// The reactive path provisioning time (section 5.1.4).
     ReactivePathTime,
-    /// Section 5.1.5.
+    /// The proactive path provisioning time (section 5.1.5).
     ProactivePathTime,
-    /// Section 5.1.6.
+    /// The reactive path provisioning rate (section 5.1.6).
     ReactivePathRate,
-    /// Section 5.1.7.
+    /// The proactive path provisioning rate (section 5.1.7).
     ProactivePathRate,
-    /// Section 5.1.8.
+    /// The network topology change detection time (section 5.1.8).
     TopologyChangeTime,
-    /// Section 5.2.1.
+    /// The control sessions capacity (section 5.2.1).
     ControlSessions,
-    /// Section 5.2.2.
+    /// The network discovery size (section 5.2.2).
     DiscoverySize,
-    /// Section 5.2.3.
+    /// The forwarding table capacity (section 5.2.3).
     ForwardingTable,
-    /// Section 5.3.1.
+    /// The handling of exceptions, such as malformed messages (section 5.3.1).
     ExceptionHandling,
-    /// Section 5.3.2.
+    /// The handling of denial-of-service attacks (section 5.3.2).
     DenialOfService,
-    /// Section 5.4.1.
+    /// The controller failover time (section 5.4.1).
     FailoverTime,
-    /// Section 5.4.2.
+    /// The network re-provisioning time (section 5.4.2).
     ReprovisioningTime,
 }
 
@@ -116,7 +116,7 @@ impl Tests {
         self.0 & 1 << test as u16 != 0
     }
 
-    /// Returns whether a test of the set searches for a number of switches.
+    /// Returns whether some test of the set searches for a largest number of switches.
     pub(crate) fn search_switches(self) -> bool {
         self.contains(Test::ControlSessions) || self.contains(Test::DiscoverySize)
     }
@@ -129,7 +129,7 @@ impl FromIterator<Test> for Tests {
 }
 
 impl fmt::Display for Tests {
-    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them; the set
+    /// Formats the sections with commas between them, as [`Tests::from_str`] parses them. The set
     /// of all tests is empty text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::ALL {

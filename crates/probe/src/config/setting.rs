@@ -15,7 +15,7 @@ pub struct Setting {
     pub key: &'static str,
     /// The long flag without the dashes.
     pub flag: &'static str,
-    /// The short flag.
+    /// The short form of the flag, a single letter, or `None` if there is none.
     pub short: Option<char>,
     /// The name of the value in the help text.
     pub value_name: &'static str,
@@ -25,13 +25,13 @@ pub struct Setting {
     pub default: &'static str,
     /// A value as a user might write it.
     pub example: &'static str,
-    /// A summary of one line.
+    /// A summary of the setting in one line.
     pub summary: &'static str,
     /// A paragraph with the unit, the meaning and the reason for the default.
     pub manual: &'static str,
     /// The range of every number in the value.
     pub(super) limits: Limits,
-    /// The function that returns the field of the draft that holds the value.
+    /// A function that returns the field of a draft in which the setting's value is stored.
     pub(super) slot: fn(&mut Draft) -> &mut dyn Value,
 }
 
@@ -40,11 +40,11 @@ pub struct Setting {
 pub enum Kind {
     /// The setting is given once, with a value.
     Value,
-    /// The setting is given once; the flag without a value means `true`.
+    /// The setting is given once. The flag without a value means `true`.
     Flag,
-    /// The setting may be given any number of times; it is an array in the TOML file.
+    /// The setting may be given any number of times. It is an array in the TOML file.
     List,
-    /// The setting may be given any number of times; it is an array of tables in the TOML file.
+    /// The setting may be given any number of times. It is an array of tables in the TOML file.
     Tables,
 }
 
@@ -60,9 +60,9 @@ impl Kind {
 pub(super) enum Limits {
     /// No range is checked, or the syntax of the value ensures it.
     Free,
-    /// A plain number.
+    /// The smallest and the largest number, without a unit.
     Number(f64, f64),
-    /// A duration, in seconds.
+    /// The shortest and the longest duration, in seconds.
     Seconds(f64, f64),
 }
 
@@ -127,7 +127,7 @@ impl Setting {
         self.limits.text()
     }
 
-    /// Returns key, default, range and example on one line.
+    /// Returns the key, the default, the range and the example of the setting on one line.
     pub fn facts(&self) -> String {
         let default = if self.default.is_empty() { "not set" } else { self.default };
         let mut facts = format!("Key {}, default {default}", self.key);

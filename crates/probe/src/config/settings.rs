@@ -2,7 +2,7 @@
 //!
 //! A new setting needs a field in the draft ([`super::draft`]), a row here, and a field in the
 //! configuration ([`super::Config`]). Flags, help, TOML and the reference documentation follow from
-//! these; a test regenerates `docs/probe-settings.md`.
+//! these. A test regenerates `docs/probe-settings.md`.
 //!
 //! The range, the default and the example of a setting are appended wherever its manual is shown.
 //! The manual itself therefore explains the meaning, the unit and the reason for the default.
@@ -20,7 +20,7 @@ pub(super) mod traffic;
 
 use super::setting::{Kind, Limits, Setting};
 
-/// The values that most settings share; a row overrides the others.
+/// The default fields of a setting's row. A row overrides the fields in which it differs.
 const BASE: Setting = Setting {
     key: "",
     flag: "",

@@ -20,7 +20,7 @@ pub(super) fn read(settings: &mut Settings, text: &str, file: &Path) {
         Ok(document) => reader.table(document.as_table(), ""),
         Err(error) => {
             let origin = reader.at(error.span());
-            // The parser's message has several lines and quotes the source; its first line names
+            // The parser's message has several lines and quotes the source. Its first line names
             // the problem.
             let message = error.message().lines().next().unwrap_or("this is not TOML").to_owned();
             // TOML integers end at 2^63 - 1; ids and cookies may be larger.
@@ -190,7 +190,7 @@ impl Reader<'_> {
             Some(index) if !fields.is_empty() => {
                 entry.text = format!("{index}:{}", fields.join(","));
             }
-            // A field may be missing only because it was rejected above.
+            // The check above rejected the field, so its absence is not reported again.
             _ if entry.problems.is_empty() => {
                 let what = if index.is_none() { "index" } else { "the differences" };
                 entry.problems.push(Problem {
@@ -225,7 +225,7 @@ fn with_article(type_name: &str) -> String {
     format!("{article} {type_name}")
 }
 
-/// Returns the text of a value that is no collection.
+/// Returns the text of a TOML value that is neither an array nor a table, or `None` for these two.
 fn scalar(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -250,7 +250,7 @@ pub(super) fn unknown_key(key: &str, origin: Origin) -> Problem {
 fn nearest(key: &str) -> Option<String> {
     let plain = key.to_lowercase().replace('_', "-");
     let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
-    // Catches the right name in the wrong table, and the name of the flag.
+    // Finds a key whose last part is right but whose table is wrong, and the name of a flag.
     let own = last(&plain);
     let misplaced = Setting::all()
         .find(|setting| setting.key == plain)

@@ -21,14 +21,15 @@ pub(super) use switch_override::{Field as OverrideField, check_field as check_ov
 
 /// The value of a setting.
 pub(super) trait Value {
-    /// Removes the elements of a list. Single values need not be cleared, since [`Value::read`]
+    /// Removes the elements of a list. Single values need no clearing, since [`Value::read`]
     /// overwrites them.
     fn clear(&mut self) {}
 
-    /// Parses the text. A list appends to its elements. Paths are relative to `base`.
+    /// Parses the text and stores the value. A list appends to its elements. Paths are relative to
+    /// `base`.
     fn read(&mut self, text: &str, base: &Path) -> Result<(), Rejection>;
 
-    /// Returns the canonical form.
+    /// Returns the value as text in its canonical form.
     fn text(&self) -> String;
 
     /// Returns the canonical form of every element of a list.
@@ -54,9 +55,9 @@ pub(super) struct Rejection {
 /// The advice on what to write instead of a text that is not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Remedy {
-    /// A value like the example of the setting.
+    /// The user should write a value like the example of the setting.
     Example,
-    /// The given text.
+    /// The user should write the given text.
     Write(String),
     /// No further advice, because the message already contains it.
     Said,
@@ -68,7 +69,8 @@ impl Rejection {
         Self { message: message.into(), remedy: Remedy::Write(remedy.into()) }
     }
 
-    /// Returns the advice as text; `example` is used where the advice is an example.
+    /// Returns the advice as text. `example` is the text to advise if the advice is to follow the
+    /// example.
     pub(super) fn remedy(&self, example: &str) -> Option<String> {
         match &self.remedy {
             Remedy::Example => Some(format!("for instance {example}")),

@@ -32,15 +32,16 @@ pub enum Phase {
     Idle,
     /// The switches connect, or wait to be dialled.
     Connecting,
-    /// The switches are ready and send no traffic yet; the controller discovers the topology.
+    /// The switches are ready and send no traffic yet, so that the controller can discover the
+    /// topology.
     Settling,
-    /// Traffic flows and is not measured.
+    /// Traffic flows but is not measured yet.
     WarmingUp,
     /// Traffic flows and is measured.
     Measuring,
     /// The trial waits for the last answers.
     Draining,
-    /// The trial is over.
+    /// The trial has ended.
     Done,
 }
 
@@ -121,17 +122,18 @@ impl Live {
         self.completed.fetch_add(u32::from(first), Ordering::Relaxed);
     }
 
-    /// Counts a switch that is no longer ready.
+    /// Counts a switch that has lost its connection or its session, and is no longer ready.
     pub(crate) fn ceased_ready(&self) {
         self.ready.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Notes that the controller flooded a host's announcement.
+    /// Records that the controller flooded a host's announcement at the moment `at`.
     pub(crate) fn announcement_flooded(&self, at: u64) {
         self.flooded.fetch_max(at, Ordering::Relaxed);
     }
 
-    /// Returns when the controller last flooded an announcement, or 0 if it never did.
+    /// Returns the last moment, on the trial's clock, at which the controller flooded a host's
+    /// announcement, or 0 if it never did.
     pub(crate) fn last_flooded(&self) -> u64 {
         self.flooded.load(Ordering::Relaxed)
     }
@@ -142,7 +144,7 @@ impl Live {
     }
 }
 
-/// The value of the start time of traffic until the conductor has set it.
+/// The placeholder for the start time of traffic until the conductor has set the time.
 const UNDECIDED: u64 = u64::MAX;
 
 /// The orders of the conductor to the engine threads, and the reports of the threads to the
@@ -187,8 +189,9 @@ impl Orders {
         Running(self.clone())
     }
 
-    /// Counts whether an engine thread has finished its part of the trial. `now` is the thread's
-    /// current report. `before` holds its previous report and is set to `now`.
+    /// Updates the number of engine threads that have finished their part of the trial. `now` says
+    /// whether the calling thread has finished. `before` holds what it reported last and is set to
+    /// `now`.
     pub(crate) fn satisfied(&self, before: &mut bool, now: bool) {
         match (std::mem::replace(before, now), now) {
             (false, true) => self.satisfied.fetch_add(1, Ordering::AcqRel),
@@ -198,12 +201,12 @@ impl Orders {
     }
 
     /// Returns whether all of `threads` engine threads have finished their part of the trial, or
-    /// any of them has ended already.
+    /// whether any of them has ended already.
     pub(crate) fn are_satisfied(&self, threads: usize) -> bool {
         self.satisfied.load(Ordering::Acquire) >= threads || self.ended.load(Ordering::Acquire)
     }
 
-    /// Lets hosts announce themselves.
+    /// Orders the engine threads to let emulated hosts announce themselves, before traffic starts.
     pub(crate) fn settle(&self) {
         self.settle.store(true, Ordering::Release);
     }
@@ -212,7 +215,7 @@ impl Orders {
         self.settle.load(Ordering::Acquire)
     }
 
-    /// Fixes the moment, on the trial's clock, from which due times count.
+    /// Sets the moment, on the trial's clock, from which the due times of packet-ins are counted.
     pub(crate) fn start_traffic(&self, at: u64) {
         self.traffic_start.store(at, Ordering::Release);
     }
@@ -224,7 +227,7 @@ impl Orders {
         }
     }
 
-    /// Asks the engine threads to end.
+    /// Orders the engine threads to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Release);
     }

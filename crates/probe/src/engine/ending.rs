@@ -13,16 +13,18 @@ use crate::ledger::Tally;
 
 /// The time in nanoseconds to wait for further answers once no packet-in is waited for any more.
 const LINGER: u64 = 300_000_000;
-/// The least number of polls in a wait of the full `patience`, however long each poll takes.
+/// The least number of times that the sockets are polled during a wait of the full `patience`,
+/// however long each poll takes.
 const LOOKS: u64 = 8;
-/// The longest time between two polls that counts in full as waiting, in nanoseconds. If more time
-/// passes, the thread was paused, and only this much of it counts.
+/// The longest time between two polls that counts as waiting, in nanoseconds. If the time is longer
+/// because the thread was paused, only this part of it counts.
 const LONGEST_LOOK: u64 = 100_000_000;
 
-/// The waits of one engine thread at the end of a trial.
+/// The waiting of one engine thread at the end of a trial, for packet-ins to leave and for answers
+/// to arrive.
 #[derive(Clone, Debug)]
 pub(crate) struct Ending {
-    /// The end of the measure window.
+    /// The end of the measured part of the trial, in nanoseconds since the start of traffic.
     from: u64,
     /// Whether the thread stops waiting for a packet-in once a later one of its switch is answered.
     until_empty: bool,
@@ -36,7 +38,8 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Creates the waits at the end of traffic, which ends at `from`.
+    /// Creates the state for traffic that ends at `from`, with the wait for answers that `drain`
+    /// specifies.
     pub(crate) fn new(from: u64, drain: Drain) -> Self {
         Self {
             from,
@@ -96,7 +99,7 @@ mod tests {
     const TIMEOUT: Drain = Drain::For(Duration::from_secs(2));
     const WINDOW: Window = Window { from: 0, to: 1_000 * MS };
 
-    /// Returns the record of a switch that sends every 10 ms until `sent_until`; all but the first
+    /// Returns the record of a switch that sends every 10 ms until `sent_until`. All but the first
     /// `unanswered` packet-ins are answered.
     fn books(sent_until: u64, unanswered: u64) -> (Tally, SwitchLedger) {
         let (mut tally, mut ledger) = (Tally::new(WINDOW, MS, 1_000), SwitchLedger::default());

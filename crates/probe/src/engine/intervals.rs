@@ -13,9 +13,9 @@ use crate::ledger::Window;
 const SHORTEST: u64 = 50_000_000;
 /// The approximate limit on the number of intervals up to the end of the window.
 const MAX_IN_WINDOW: u64 = 1_000;
-/// The fewest intervals in the window.
+/// The least number of intervals in the window.
 const LEAST_IN_WINDOW: u64 = 20;
-/// The maximum number of intervals of a trial; events after the last one are counted in it.
+/// The maximum number of intervals of a trial. Events after the last one are counted in it.
 const MAX: usize = 2_000;
 
 /// The counts of one interval.
@@ -41,12 +41,12 @@ pub(crate) struct Interval {
     /// The number of first answers that arrived in the interval, whenever their packet-in was due.
     pub(crate) answers: u64,
     /// The number of answers in the interval whose packet-in has a known departure time (`timed`),
-    /// and the sum of the round-trip times of these answers in nanoseconds, counted from the
-    /// departure (`rtt`).
+    /// and the sum of their round-trip times in nanoseconds, counted from the departure (`rtt`).
     pub(crate) timed: u64,
     pub(crate) rtt: u64,
-    /// The number of packet-ins that became passed over in the interval, because a later packet-in
-    /// of their switch was answered, minus the number of those that were answered after all.
+    /// The number of packet-ins that were passed over in the interval (a later packet-in of their
+    /// switch was answered before them), minus the number of passed-over packet-ins that were
+    /// answered in it after all.
     pub(crate) passed_over: i64,
 }
 
@@ -54,11 +54,12 @@ pub(crate) struct Interval {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Intervals {
     length: u64,
-    /// The offset added to a moment so that the window begins with an interval.
+    /// The offset, in nanoseconds, that is added to a moment so that an interval begins exactly at
+    /// the start of the window.
     shift: u64,
     entries: Vec<Interval>,
-    /// The interval that was looked up last, as start, end and index. It is cached because most
-    /// look-ups repeat the previous one.
+    /// The interval that was looked up last: its start, its end and its index. It is cached because
+    /// most look-ups concern this interval again.
     #[serde(skip)]
     last: (u64, u64, usize),
 }
@@ -110,13 +111,13 @@ impl Intervals {
         usize::try_from(number).unwrap_or(MAX).min(MAX)
     }
 
-    /// Returns the moment at which an interval ends.
+    /// Returns the moment at which the interval with index `place` ends.
     #[cfg(test)]
     fn end(&self, place: usize) -> u64 {
         ((place as u64 + 1) * self.length).saturating_sub(self.shift)
     }
 
-    /// Adds the counts of another thread of the same trial.
+    /// Adds the counts of another engine thread of the same trial, interval by interval.
     pub(crate) fn add(&mut self, other: &Self) {
         let count = self.entries.len().max(other.entries.len());
         self.entries.resize(count, Interval::default());

@@ -47,7 +47,7 @@ pub(crate) enum Slot {
 
 /// A receiver to which any thread may deliver notes.
 pub(crate) trait Deliver: Send + Sync {
-    /// Records the effect of one note.
+    /// Updates the receiver's record and switches as the note requires.
     fn deliver(&self, note: Note);
 }
 
@@ -98,7 +98,7 @@ impl Mailbox {
         self.notes.try_recv().ok()
     }
 
-    /// Resets the event that woke the thread. A caller must do so before it takes notes, so that a
+    /// Resets the event that woke the thread. A caller must reset it before taking notes, so that a
     /// note that arrives in between wakes the thread again.
     pub(crate) fn clear(&self) {
         let _ = rustix::io::read(&*self.wake, &mut [0; 8]);

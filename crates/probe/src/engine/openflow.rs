@@ -33,9 +33,9 @@ pub(crate) enum StartError {
     NoSwitch(u32),
 }
 
-/// Starts the engine threads, each of which runs a part of the switches, and returns them with the
-/// senders of their mailboxes. If the trial is spread over several processes, a thread that has a
-/// message for a switch of another process sends it to `abroad`.
+/// Starts the engine threads, each of which runs a part of the switches, and returns the threads
+/// with the senders of their mailboxes. If the trial is spread over several processes, a thread
+/// sends messages for switches of other processes to `abroad`.
 pub(crate) fn start(
     plan: &Arc<TrialPlan>,
     orders: &Arc<Orders>,
@@ -78,7 +78,7 @@ pub(crate) fn start(
     Ok((threads, own))
 }
 
-/// Creates an emulated switch with its connection, which is not open yet.
+/// Creates an emulated switch, whose connection is not open yet.
 fn member(plan: &TrialPlan, switch: u32) -> Result<Member, StartError> {
     let config = &plan.config;
     let options = SwitchOptions {

@@ -60,13 +60,13 @@ pub(crate) enum StartError {
     Load { file: PathBuf, cause: load::NoForm },
 }
 
-/// Returns the address at which controllers find the switches of this process.
+/// Returns the address at which controllers reach the switches of this process.
 pub(crate) fn advertised(config: &Config) -> IpAddr {
     config.p4runtime.advertise.unwrap_or(config.p4runtime.listen)
 }
 
-/// Returns, for each process in order, the index of its first switch and the address at which
-/// controllers find its switches.
+/// Returns the index of the first switch of each process, and the address at which controllers
+/// reach that process, in the order of the processes.
 fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
     let group = config.p4runtime.devices_per_port.max(1);
     let ranks = &config.p4runtime.ranks;
@@ -81,7 +81,7 @@ fn hosts(config: &Config) -> Vec<(u32, IpAddr)> {
 pub fn addresses(config: &Config) -> Vec<DeviceAddress> {
     let p4runtime = &config.p4runtime;
     let group = p4runtime.devices_per_port.max(1);
-    // The number of ports was checked with the configuration, and again when they were reserved.
+    // The configuration checks and the reservation of ports ensure that there are enough ports.
     let ports: Vec<u16> = (p4runtime.first_port..=u16::MAX)
         .filter(|port| p4runtime.passed_over.binary_search(port).is_err())
         .take(config.switches.count.div_ceil(group) as usize)
@@ -143,8 +143,8 @@ fn state(shared: &Arc<Shared>, thread: usize) -> Result<Arc<ThreadState>, StartE
     Ok(Arc::new(ThreadState::new(shared.clone(), plan.recorder(thread), members)))
 }
 
-/// A listener with the devices behind it. `from` is the index of the first of them among the
-/// thread's switches.
+/// A listening socket with the devices behind it. `from` is the index, among the thread's switches,
+/// of the first device.
 struct Listening {
     listener: TcpListener,
     from: usize,
@@ -195,21 +195,21 @@ fn devices(
     Ok(listening)
 }
 
-/// Returns the choices of emulated switches where the P4Runtime specification permits several.
+/// Returns the options of emulated switches where the P4Runtime specification leaves a choice.
 pub(crate) fn device_options(config: &Config) -> DeviceOptions {
     DeviceOptions {
         packet_in_form: match config.p4runtime.port_form {
             PortForm::FullWidth => ByteString::FullWidth,
             PortForm::Canonical => ByteString::Canonical,
         },
-        // A controller that returns with a lower election id than before may control a switch if no
-        // other controller is connected to it.
+        // A controller that returns with a lower election id than before may become primary if no
+        // other controller is connected.
         election_memory: ElectionMemory::ForgottenWhenAlone,
         ..DeviceOptions::default()
     }
 }
 
-/// Returns the ports of a switch as controllers find them over gNMI; all ports are up.
+/// Returns the ports of a switch as gNMI reports them to controllers. All ports are up.
 pub(crate) fn ports(number: u64, count: u16) -> Vec<Port> {
     let name = |port| format!("s{number}-eth{port}");
     let port = |port| Port { number: port, name: name(port), up: true, enabled: true };
@@ -221,21 +221,22 @@ pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, PortsError> {
     let failed = |cause| PortsError::Listen { address, cause };
     let listener = TcpListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    // If the system refuses, the run continues; its round-trip times then include TCP pacing.
+    // If the system refuses this option, the run continues, and its round-trip times include TCP
+    // pacing.
     let _ = grpc::tcp::send_unpaced(&listener);
     Ok(listener)
 }
 
-/// Raises the limit of open files, and puts more devices behind each port if the configured number
-/// would still need more files than this process may open. Returns a note for the report if it
-/// changed that number, and `None` otherwise. A listener, the socket that reserves its port, and a
-/// connection take one file each.
+/// Raises the limit of open files. If this process still cannot open enough files for the
+/// configured number of devices per port, increases that number and returns a note about the change
+/// for the report. A listener, the socket that reserves its port, and a connection take one file
+/// each.
 pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     let limit = crate::host::raise_file_limit().saturating_sub(SPARE_FILES);
     let switches = u64::from(config.most_switches());
     let files = |group: u64| switches + 2 * switches.div_ceil(group);
     let wanted = u64::from(config.p4runtime.devices_per_port.max(1));
-    // Devices with equal ids need a port each.
+    // Devices with equal ids can be distinguished only by their ports.
     if config.p4runtime.same_device_id {
         return None;
     }
@@ -251,12 +252,12 @@ pub fn fit_to_file_limit(config: &mut Config) -> Option<String> {
     ))
 }
 
-/// The number of files that are not sockets of switches: standard streams, pollers, the
-/// controller's `/proc`, and results.
+/// The number of open files that are not sockets of switches: standard streams, pollers, the
+/// controller's `/proc` files, and results.
 const SPARE_FILES: u64 = 64;
 
-/// Builds the runtime of a thread. It tells `thread` when it wakes, so that the thread knows for
-/// how long an answer may have waited to be read.
+/// Builds the asynchronous runtime of a thread. The runtime notifies `thread` when it wakes, so
+/// that the thread knows for how long an answer may have waited to be read.
 fn runtime(thread: &Arc<ThreadState>) -> io::Result<tokio::runtime::Runtime> {
     let parked = Arc::new(AtomicU64::new(0));
     let woke = AtomicU64::new(0);
@@ -296,9 +297,10 @@ fn run(
                 tls: tls.clone(),
                 observer: Some(Arc::new(listener_observer)),
                 urgency: Some(pacing.clone()),
-                // Controllers often keep streams open after the trial, and need not be waited for.
+                // Controllers often keep streams open after the trial. The server does not wait for
+                // them.
                 grace: Duration::from_millis(100),
-                // The limits of the server must not affect a controller under measurement.
+                // The server's limits must not restrict a controller under measurement.
                 limits: Limits::WIDE,
                 ..ServerOptions::default()
             };

@@ -12,8 +12,8 @@ use super::{Introductions, Orders, TrialPlan};
 use crate::ledger::Tally;
 use crate::schedule::{Nanos, ShardSchedule};
 
-/// The time in nanoseconds before the next event in which a thread spins instead of sleeping. It is
-/// about the cost of a timer and a context switch.
+/// The time in nanoseconds before the next event for which a thread spins instead of sleeping. It
+/// is about the cost of a timer and a context switch.
 pub(crate) const SPIN: u64 = 60_000;
 /// The longest time between two checks for orders of the conductor, in nanoseconds.
 const LOOK: u64 = 20_000_000;
@@ -32,7 +32,8 @@ pub(crate) struct Pace {
     /// Whether switches that send without a schedule have begun to send.
     begun: bool,
     next_tick: u64,
-    /// The last report to the conductor: whether the thread has finished its part of the trial.
+    /// Whether the thread had finished its part of the trial when it last reported to the
+    /// conductor.
     satisfied: bool,
 }
 
@@ -78,7 +79,8 @@ impl Pace {
         Some((member, due.at.0))
     }
 
-    /// Returns whether the schedule has a packet-in that is due by `now`.
+    /// Returns whether the schedule has a packet-in that is due by `now`, a moment of the trial's
+    /// clock.
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next_due().zip(self.traffic_time(now)).is_some_and(|(due, at)| due <= at)
     }
@@ -87,13 +89,14 @@ impl Pace {
         Some(self.schedule.as_ref()?.peek()?.at.0)
     }
 
-    /// Returns true in the first call only, at which switches without a schedule begin to send.
+    /// Returns whether this is the first call. Switches without a schedule begin to send at the
+    /// first call.
     pub(crate) fn begins(&mut self) -> bool {
         !std::mem::replace(&mut self.begun, true)
     }
 
-    /// Returns whether housekeeping is due at `now`. If it is, the next round is set to [`TICK`]
-    /// later.
+    /// Returns whether housekeeping is due at `now`, and if so sets the time of the next round to
+    /// [`TICK`] later.
     pub(crate) fn ticks(&mut self, now: u64) -> bool {
         let due = now >= self.next_tick;
         if due {

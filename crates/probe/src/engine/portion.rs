@@ -15,8 +15,8 @@ pub(crate) struct Portion {
 }
 
 impl Portion {
-    /// Returns the part of `switches` switches that the process `rank` of `of` processes runs. Each
-    /// group of `group` consecutive switches belongs to one process.
+    /// Returns the range of the `switches` switches that the process with number `rank` runs, out
+    /// of `of` processes. Each group of `group` consecutive switches belongs to one process.
     pub(crate) fn new(switches: u32, group: u32, rank: Rank, of: u32) -> Self {
         let (group, of) = (group.max(1), of.max(1));
         let groups = u64::from(switches.div_ceil(group));
@@ -27,12 +27,12 @@ impl Portion {
         Self { switches: edge(rank.0)..edge(rank.0.saturating_add(1)), of }
     }
 
-    /// Creates the portion of a process that runs all switches.
+    /// Returns the portion of a process that runs all switches.
     pub(crate) fn whole(switches: u32) -> Self {
         Self { switches: 0..switches, of: 1 }
     }
 
-    /// Returns the number of switches.
+    /// Returns the number of switches of this process.
     pub(crate) fn len(&self) -> u32 {
         self.switches.end - self.switches.start
     }

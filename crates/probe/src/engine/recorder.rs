@@ -18,7 +18,7 @@ pub(crate) const DETAIL_LIMIT: u32 = 1_000;
 pub(crate) const ABSENCE: u64 = 100_000_000;
 /// The delay in nanoseconds with which a sleeping thread may wake without counting as absent.
 const LATE_WAKE: u64 = 1_000_000;
-/// The shortest wait in nanoseconds that proves that nothing could be read when it began.
+/// The shortest wait in nanoseconds after which no data can have been ready to read when it began.
 const SLEPT: u64 = 50_000;
 
 /// The record of one switch.
@@ -57,9 +57,11 @@ pub(crate) struct Recorder {
     /// The longest absence of the thread that ended after the window began, in nanoseconds, or 0 if
     /// none was as long as [`ABSENCE`].
     absent: u64,
-    /// The time before the end of the window for which the thread did not poll its sockets.
+    /// The time before the end of the window, in nanoseconds, for which the thread did not poll its
+    /// sockets.
     away_at_end: u64,
-    /// The shortest time in which a connection was established.
+    /// The shortest time, in nanoseconds, in which a connection was established, or `None` if there
+    /// was none.
     network_rtt: Option<u64>,
     /// The time within the window for which connections were blocked, summed over all switches.
     blocked: u64,
@@ -89,12 +91,12 @@ impl Recorder {
         }
     }
 
-    /// Records that a packet-in is due, whether or not it can leave.
+    /// Records that a packet-in is due at a switch, whether or not it can leave.
     pub(crate) fn due(&mut self, switch: usize, at: u64) {
         self.switches[switch].ledger.due(&mut self.tally, at);
     }
 
-    /// Records that a packet-in is due and waits until it can be issued.
+    /// Records that a packet-in is due at a switch, and queues it until it can be issued.
     pub(crate) fn due_and_waits(&mut self, switch: usize, at: u64) {
         let ledger = &mut self.switches[switch].ledger;
         ledger.due(&mut self.tally, at);
@@ -108,8 +110,8 @@ impl Recorder {
         ledger.withhold(&mut self.tally, at, Hindrance::NoConnection);
     }
 
-    /// Issues the packet-in that has waited longest at a switch, and returns its due time and
-    /// sequence number. Returns `None` if none waits.
+    /// Issues the packet-in that has waited longest at a switch: it gets a sequence number. Returns
+    /// its due time and sequence number, or `None` if none waits.
     pub(crate) fn issue_waiting(&mut self, switch: usize) -> Option<(u64, u64)> {
         self.switches[switch].ledger.issue_waiting(&mut self.tally)
     }
@@ -182,9 +184,9 @@ impl Recorder {
         }
     }
 
-    /// Records a sleep from `from` to `to` in which arriving data would have woken the thread. The
-    /// thread was to wake at `until` at the latest; if it slept longer, the excess counts as an
-    /// absence.
+    /// Records a sleep of the thread from `from` to `to` in which arriving data would have woken
+    /// the thread. The thread was to wake at `until` at the latest. If it slept longer, the excess
+    /// counts as an absence.
     pub(crate) fn listened(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
         if awake.saturating_sub(from) > SLEPT {
@@ -193,17 +195,17 @@ impl Recorder {
         self.had_turns(from, until, to);
     }
 
-    /// Records the moment by which no answer that is read from now on can have arrived, after a
-    /// wait from `from` to `at`. After a long wait, this moment is `at`, because data would have
-    /// ended the wait earlier. After a short wait, it is `before`, the end of the previous wait,
-    /// because data may have arrived since then.
+    /// Records the earliest moment at which an answer that is read from now on can have arrived,
+    /// after a wait from `from` to `at`. After a long wait, this moment is `at`, because earlier
+    /// data would have ended the wait. After a short wait, it is `before`, the end of the previous
+    /// wait, because data may have arrived since then.
     pub(crate) fn woke(&mut self, before: u64, from: u64, at: u64) {
         let slept = at.saturating_sub(from) > SLEPT;
         self.tally.missed(if slept { at } else { before });
     }
 
     /// Records a period from `from` to `to` in which arriving data were read immediately. The
-    /// period was to end at `until` at the latest; if it ended later, the excess counts as an
+    /// period was to end at `until` at the latest. If it ended later, the excess counts as an
     /// absence.
     pub(crate) fn had_turns(&mut self, from: u64, until: u64, to: u64) {
         let awake = to.min(until.saturating_add(LATE_WAKE));
@@ -216,7 +218,7 @@ impl Recorder {
         }
     }
 
-    /// Returns the length of the part of a period that lies in the window.
+    /// Returns how long a period overlaps the window, in nanoseconds.
     fn inside(&self, from: u64, to: u64) -> u64 {
         let window = self.tally.window();
         to.min(window.to).saturating_sub(from.max(window.from))
@@ -276,7 +278,7 @@ impl Recorder {
         self.unpublished.0 += count;
     }
 
-    /// Counts answers to a flood.
+    /// Counts `count` answers during a flood, which are not matched to packet-ins.
     pub(crate) fn flood_answered(&mut self, switch: usize, count: u64, at: u64) {
         self.switches[switch].ledger.flood_answered(&mut self.tally, count, at);
         *slot(&mut self.sums.received_per_s, second(at)) += count;
@@ -311,8 +313,9 @@ impl Recorder {
         self.switches[switch].ledger.counts_mut()
     }
 
-    /// Closes the record at `at`, after which the thread records nothing more. Packet-ins that were
-    /// due by then and are still in the schedule must be recorded as due before this call.
+    /// Closes the record at the moment `at`. The thread must not record anything afterwards.
+    /// Packet-ins that were due by then and are still in the schedule must be recorded as due
+    /// before this call.
     pub(crate) fn close(&mut self, at: u64) {
         self.sample(at);
         for record in &mut self.switches {
@@ -348,7 +351,8 @@ impl Recorder {
         self.sums.outstanding.len() as u64 * self.sample_every
     }
 
-    /// Returns the numbers of packet-ins that left and of first answers since the previous call.
+    /// Returns the number of packet-ins that left and the number of first answers since the
+    /// previous call.
     pub(crate) fn publish(&mut self) -> (u64, u64) {
         std::mem::take(&mut self.unpublished)
     }

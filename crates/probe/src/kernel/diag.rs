@@ -14,8 +14,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-/// The size of the read buffer. The kernel sends as much of its reply at a time as the buffer
-/// holds, up to 32 KiB.
+/// The size of the read buffer in bytes. The kernel fills it with as much of its reply as fits, up
+/// to 32 KiB.
 const CHUNK: usize = 64 * 1024;
 /// The read timeout. The kernel replies immediately, so a longer wait means that no reply comes.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -23,27 +23,29 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// The flags `NLM_F_REQUEST | NLM_F_DUMP`.
+/// The netlink flags of a request for a list of all connections: `NLM_F_REQUEST | NLM_F_DUMP`.
 const DUMP: u16 = 0x301;
-/// The length of `struct nlmsghdr`.
+/// The length in bytes of `struct nlmsghdr`, the header of a netlink message.
 const HEADER: usize = 16;
-/// The length of `struct inet_diag_req_v2`.
+/// The length in bytes of `struct inet_diag_req_v2`, a request for connections.
 const REQUEST: usize = 56;
-/// The length of `struct inet_diag_msg`.
+/// The length in bytes of `struct inet_diag_msg`, the description of a connection.
 const MESSAGE: usize = 72;
-/// The attributes that hold `struct tcp_info` and the memory used by the queues.
+/// The numbers of the attributes that contain `struct tcp_info` and the memory used by a socket's
+/// queues.
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 const TCP: u8 = 6;
-/// A bit for each TCP state that carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
+/// The TCP states in which a connection carries data, as a bit mask: `TCP_ESTABLISHED` and
+/// `TCP_CLOSE_WAIT`.
 const STATES: u32 = 1 << 1 | 1 << 8;
 
-/// A selection of the connections between switches and controller on this host.
+/// The ports that identify the connections between switches and controller on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// The connections to this port, which the switches dialled.
+    /// The connections that switches dialled to this port of the controller.
     Dialled(u16),
-    /// The connections to these ports of switches, which the controller dialled.
+    /// The connections that the controller dialled to these ports of switches.
     Served(HashSet<u16>),
 }
 
@@ -56,32 +58,34 @@ impl Ends {
     }
 }
 
-/// The kernel's description of a TCP connection. Counters count from its establishment.
+/// The kernel's description of a TCP connection. Its counters start at the establishment of the
+/// connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Connection {
     pub(super) inode: u32,
     pub(super) local_port: u16,
     pub(super) remote_port: u16,
-    /// The number of bytes that arrived and were not read.
+    /// The number of bytes that arrived and that this process has not read.
     pub(super) unread: u32,
-    /// The number of bytes that were written and not acknowledged, and how many of them were never
-    /// sent.
+    /// The number of bytes that this process wrote and the peer has not acknowledged
+    /// (`unacknowledged`), and the number of these that were never sent (`not_sent`).
     pub(super) unacknowledged: u32,
     pub(super) not_sent: u32,
-    /// The numbers of bytes that were acknowledged and that arrived.
+    /// The number of sent bytes that the peer acknowledged, and the number of bytes that arrived.
     pub(super) acknowledged: u64,
     pub(super) arrived: u64,
-    /// The number of bytes beyond the last acknowledged one that the peer accepts.
+    /// The number of bytes after the last acknowledged one that the peer's receive window accepts,
+    /// or `None` if the kernel does not report it.
     pub(super) peer_window: Option<u32>,
-    /// The memory that received data takes, and the most that it may take, in bytes.
+    /// The memory that received data occupies, and the most that it may occupy, in bytes.
     pub(super) memory: u32,
     pub(super) memory_most: u32,
-    /// The maximum segment size in bytes, in each direction.
+    /// The maximum segment size in bytes, for sending and for receiving.
     pub(super) send_segment: u32,
     pub(super) receive_segment: u32,
     /// The minimum round-trip time in microseconds, if one was measured.
     pub(super) least_rtt: Option<u32>,
-    /// The time for which the peer's receive window kept data back, in microseconds.
+    /// The time in microseconds for which the peer's receive window prevented sending.
     pub(super) window_limited: u64,
     /// The number of retransmitted segments.
     pub(super) retransmissions: u32,
@@ -89,8 +93,8 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Returns whether the peer's receive window prevents the kernel from sending bytes that were
-    /// written. `limited` is the share of the time since an earlier sample in which the window did
-    /// so. It is used only if the kernel does not report the size of the window.
+    /// written. If the kernel does not report the size of the window, the decision uses `limited`,
+    /// the share of the time since an earlier sample in which the window prevented sending.
     pub(super) fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
             return false;
@@ -100,9 +104,9 @@ impl Connection {
         self.peer_window.map_or(limited >= 0.5, |window| to > window)
     }
 
-    /// Returns whether the receive window of this end keeps the peer from sending. The kernel
-    /// closes the window when less than a sixteenth of the socket's memory is left, or less than
-    /// the memory that one segment takes.
+    /// Returns whether this end's receive window prevents the peer from sending. The kernel closes
+    /// the window when less than a sixteenth of the socket's memory is free, or less than the
+    /// memory that one segment occupies.
     pub(super) fn keeps_peer_back(&self) -> bool {
         let left = self.memory_most.saturating_sub(self.memory);
         self.unread > 0 && (left <= self.memory_most / 16 || left / 2 < self.receive_segment)
@@ -132,7 +136,7 @@ impl Diag {
         let mut found = Vec::new();
         for family in [AddressFamily::INET, AddressFamily::INET6] {
             match self.ask(family, &mut found) {
-                // A kernel without IPv6 does not know the address family.
+                // A kernel without IPv6 rejects the address family.
                 Err(error) if family == AddressFamily::INET6 => {
                     let unknown = error.kind() == io::ErrorKind::NotFound;
                     if !unknown {
@@ -173,7 +177,8 @@ impl Diag {
     }
 }
 
-/// Returns a request for all connections of a family to `port`, or to any port if `port` is 0.
+/// Returns the netlink request for all connections of an address family to `port`, or to any port
+/// if `port` is 0.
 fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
     let length = (HEADER + REQUEST) as u32;
     let mut bytes = Vec::with_capacity(HEADER + REQUEST);
@@ -182,7 +187,7 @@ fn request(family: AddressFamily, port: u16, sequence: u32) -> Vec<u8> {
     bytes.extend(DUMP.to_ne_bytes());
     bytes.extend(sequence.to_ne_bytes());
     bytes.extend([0; 4]);
-    // Attributes are requested by bits; the lowest bit stands for attribute 1.
+    // The request has one bit for each attribute, and the lowest bit stands for attribute 1.
     let attributes = 1 << (INET_DIAG_INFO - 1) | 1 << (INET_DIAG_SKMEMINFO - 1);
     bytes.extend([family.as_raw() as u8, TCP, attributes, 0]);
     bytes.extend(STATES.to_ne_bytes());
@@ -200,7 +205,7 @@ fn error(body: &[u8]) -> io::Error {
     }
 }
 
-/// A netlink message.
+/// A netlink message: its type and its body.
 struct Message<'a> {
     kind: u16,
     sequence: u32,
@@ -208,7 +213,8 @@ struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Removes the next message from the front of `rest`.
+    /// Removes the next message from the front of `rest`, and returns it. Returns `None` if no
+    /// complete message is left.
     fn next(rest: &mut &'a [u8]) -> Option<Self> {
         let length = u32::from_ne_bytes(read(rest, 0)?) as usize;
         let kind = u16::from_ne_bytes(read(rest, 4)?);
@@ -254,7 +260,7 @@ impl Connection {
         has_info.then_some(described)
     }
 
-    /// Adds the fields of `struct tcp_info`.
+    /// Returns the connection with the fields of `struct tcp_info` added.
     fn with_info(self, info: &[u8]) -> Option<Self> {
         let word = |at: usize| read(info, at).map(u32::from_ne_bytes);
         let long = |at: usize| read(info, at).map(u64::from_ne_bytes);
@@ -277,7 +283,8 @@ fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// Rounds up to a multiple of four bytes, at which messages and attributes begin.
+/// Rounds a length up to a multiple of four bytes, because netlink messages and attributes begin at
+/// such offsets.
 fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }

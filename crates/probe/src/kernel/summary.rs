@@ -6,8 +6,8 @@ use super::Look;
 use crate::account::Edges;
 use crate::ledger::Window;
 
-/// The largest distance in nanoseconds between a sample and the edge of the window that it
-/// represents.
+/// The largest distance in time, in nanoseconds, between an edge of the window and the sample that
+/// stands for it.
 const NEAR: u64 = 100_000_000;
 
 /// A period in which TCP receive windows of the probe were closed, or may have been. Its ends are
@@ -16,7 +16,7 @@ const NEAR: u64 = 100_000_000;
 pub(crate) struct Spell {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// Whether receive windows were closed in the samples at both ends of the period.
+    /// Whether the receive windows were closed in the samples at both ends of the period.
     pub(crate) is_closed: bool,
 }
 
@@ -25,20 +25,22 @@ pub(crate) struct Spell {
 pub(crate) struct Summary {
     /// The number of connections at the end of the window.
     pub(crate) connections: u64,
-    /// Bytes that had arrived and that the probe had not read.
+    /// The number of bytes that had arrived and that the probe had not read, at both edges of the
+    /// window.
     pub(crate) unread: Edges,
-    /// Bytes that were not acknowledged, on connections whose peer accepted more.
+    /// The number of bytes in flight at both edges of the window: sent or written but not
+    /// acknowledged, on connections whose peer accepted more data.
     pub(crate) on_their_way: Edges,
-    /// Bytes written and read in the window.
+    /// The number of bytes written in the window, and the number of bytes read in it.
     pub(crate) written: u64,
     pub(crate) read: u64,
     /// Bytes that had been written and never sent, summed over the samples in the window: those
-    /// that the peers' receive windows kept back (`window_limited_bytes`), and those that were
-    /// delayed for other reasons (`delayed`).
+    /// that the peers' receive windows prevented from leaving (`window_limited_bytes`), and those
+    /// that were delayed for other reasons (`delayed`).
     pub(crate) window_limited_bytes: u64,
     pub(crate) delayed: u64,
-    /// The time for which the peers' receive windows kept data back, in nanoseconds, over all
-    /// connections.
+    /// The time in nanoseconds for which the peers' receive windows prevented sending, summed over
+    /// all connections.
     pub(crate) window_limited: u64,
     /// The number of segments retransmitted in the window.
     pub(crate) retransmissions: u64,

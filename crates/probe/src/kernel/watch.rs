@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::diag::{Connection, Diag, Ends};
 use crate::usage::own_sockets;
 
-/// The reciprocal of the largest share of its time that the conductor, the thread that leads a
-/// trial, spends on samples inside the measured window.
+/// The inverse of the largest share of its time that the conductor, the thread that leads a trial,
+/// spends on samples within the measured window.
 const SHARE: u32 = 100;
 
 /// A sample: the sums over all connections of this process at one moment. Moments are nanoseconds
@@ -19,21 +19,23 @@ const SHARE: u32 = 100;
 pub(crate) struct Look {
     pub(crate) at: u64,
     pub(crate) connections: u64,
-    /// Bytes that arrived and that the probe has not read.
+    /// The number of bytes that arrived and that the probe has not read.
     pub(crate) unread: u64,
-    /// Bytes that were written and not acknowledged, on connections whose peer accepts more.
+    /// The number of bytes that were written and not acknowledged, on connections whose peer
+    /// accepts more data.
     pub(crate) on_their_way: u64,
-    /// Bytes that were never sent, on connections that have more than a segment of such bytes and
-    /// whose peer accepts more.
+    /// The number of bytes that were never sent, on connections that have more than a segment of
+    /// such bytes and whose peer accepts more data.
     pub(crate) delayed: u64,
-    /// Bytes that were never sent, on connections that their peer's receive window keeps back.
+    /// The number of bytes that were never sent because the peer's receive window prevented it.
     pub(crate) window_limited_bytes: u64,
-    /// The number of connections on which the probe's own receive window keeps the peer back.
+    /// The number of connections on which the probe's own receive window prevents the peer from
+    /// sending.
     pub(crate) limiting_peers: u64,
-    /// Bytes that were written, and bytes that were read.
+    /// The number of bytes that were written, and the number of bytes that were read.
     pub(crate) written: u64,
     pub(crate) read: u64,
-    /// The time for which the peers' receive windows kept data back, in nanoseconds.
+    /// The time in nanoseconds for which the peers' receive windows prevented sending.
     pub(crate) window_limited: u64,
     /// The number of retransmitted segments.
     pub(crate) retransmissions: u64,
@@ -47,10 +49,11 @@ pub(crate) struct Watch {
     diag: Diag,
     looks: Vec<Look>,
     known: HashMap<u32, Connection>,
-    /// The inodes of the sockets of this process, and of sockets of other processes.
+    /// The inodes of the sockets that belong to this process.
     own: HashSet<u32>,
+    /// The inodes of the sockets that belong to other processes.
     foreign: HashSet<u32>,
-    /// The moment at which the last sample was complete, and how long it took.
+    /// The time at which the last sample was complete, and how long it took.
     last: Option<(Instant, Duration)>,
 }
 
@@ -66,8 +69,8 @@ impl Watch {
         })
     }
 
-    /// Takes a sample, unless the last one was so recent and took so long that another would exceed
-    /// the share of time in [`SHARE`].
+    /// Takes a sample, unless samples would then take more of the time than [`SHARE`] allows: after
+    /// a slow sample, the next one must wait.
     pub(crate) fn glance(&mut self, at: u64) -> io::Result<()> {
         match self.last {
             Some((ended, took)) if ended.elapsed() < SHARE * took => Ok(()),
@@ -77,7 +80,7 @@ impl Watch {
 
     /// Takes a sample of all connections.
     pub(crate) fn look(&mut self, at: u64) -> io::Result<()> {
-        let began = Instant::now();
+        let started = Instant::now();
         let mut found = self.diag.connections()?;
         let is_known =
             |one: &Connection| self.own.contains(&one.inode) || self.foreign.contains(&one.inode);
@@ -88,19 +91,19 @@ impl Watch {
         }
         found.retain(|one| self.own.contains(&one.inode));
         self.take(at, found);
-        self.last = Some((Instant::now(), began.elapsed()));
+        self.last = Some((Instant::now(), started.elapsed()));
         Ok(())
     }
 
     fn take(&mut self, at: u64, found: Vec<Connection>) {
         let before = self.looks.last().copied();
-        // The counters continue from the previous sample; all other values are summed from zero.
+        // The counters continue from the previous sample, and all other values start at zero.
         let mut look = Look { at, ..before.unwrap_or_default().counters() };
         let span = at.saturating_sub(before.map_or(0, |before| before.at)) as f64;
         let mut rtts = Vec::new();
         for one in &found {
-            // Bytes before the first sample of all are ignored. A connection that appears later
-            // counts in full.
+            // The bytes of a connection before the first sample of the trial are ignored. A
+            // connection that appears after it counts in full.
             let earlier = match (self.known.get(&one.inode), before) {
                 (Some(earlier), _) => *earlier,
                 (None, None) => *one,
@@ -117,7 +120,8 @@ impl Watch {
                 true => look.window_limited_bytes += u64::from(one.not_sent),
                 false => {
                     look.on_their_way += u64::from(one.unacknowledged);
-                    // If less than a segment is left, it may be about to leave.
+                    // Less than a full segment may just wait for more data, and is not counted as
+                    // delayed.
                     if one.not_sent > one.send_segment {
                         look.delayed += u64::from(one.not_sent);
                     }
@@ -139,7 +143,7 @@ impl Watch {
 }
 
 impl Look {
-    /// Returns the counters of the sample, with all other values zero.
+    /// Returns a sample with the counters of this one, and all other values zero.
     fn counters(self) -> Self {
         let Self { written, read, window_limited, retransmissions, .. } = self;
         Self { written, read, window_limited, retransmissions, ..Self::default() }
@@ -147,12 +151,12 @@ impl Look {
 }
 
 impl Connection {
-    /// Returns the number of bytes written since the connection was established.
+    /// Returns the number of bytes written to the connection since it was established.
     fn written(&self) -> u64 {
         self.acknowledged + u64::from(self.unacknowledged)
     }
 
-    /// Returns the number of bytes read since the connection was established.
+    /// Returns the number of bytes read from the connection since it was established.
     fn read(&self) -> u64 {
         self.arrived.saturating_sub(self.unread.into())
     }

@@ -10,26 +10,27 @@ use super::Window;
 use crate::engine::intervals::Intervals;
 use crate::outcome::Histograms;
 
-/// The length in nanoseconds of the part of a period that counts as one sample of the read delay.
+/// The unit, in nanoseconds, in which the length of a period is weighted: each unit counts as one
+/// sample of the read delay.
 const LOOK_UNIT: u64 = 100;
 /// The delay in nanoseconds beyond which a departing packet-in counts as late.
 pub(crate) const LATE: u64 = 1_000_000;
 /// The largest time in nanoseconds between two late packet-ins of one burst.
 const BURST: u64 = 1_000_000;
 
-/// A late burst that makes the controller's queue longer than it would be without the burst, since
-/// the controller had less to do before it.
+/// A late burst that lengthens the controller's queue. While the probe was absent, the controller
+/// worked off part of its queue, and the burst then arrived all at once.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Disturbance {
     /// The number of packet-ins that were outstanding before the burst.
     before: u64,
-    /// The maximum number of packet-ins that the probe held at one time.
+    /// The largest number of packet-ins that the probe held at one time.
     held: u64,
 }
 
 impl Disturbance {
-    /// Returns whether the queue is still longer by a quarter or more because of the burst. The
-    /// disturbance ends when the queue is as short as before the burst.
+    /// Returns whether the queue is still longer by a quarter or more because of the burst. Returns
+    /// false once the queue is as short as it was before the burst.
     fn lasts(self, outstanding: u64) -> bool {
         outstanding > self.before && outstanding < 5 * self.held
     }
@@ -42,27 +43,29 @@ pub(crate) struct Tally {
     pub(super) late_after: u64,
     /// The number of packet-ins that are due or issued and have not left.
     pub(super) pending: u64,
-    /// The number of packet-ins that have not left because a connection refused them.
+    /// The number of packet-ins that have not left because their connection refused them.
     pub(super) refused: u64,
     /// The number of packet-ins that left and were not answered.
     pub(super) outstanding: u64,
     /// The number of outstanding packet-ins that were passed over: a later packet-in of their
     /// switch was answered.
     passed_over: i64,
-    /// The moments at which the last packet-in left, and at which the last first answer arrived.
+    /// The moment at which the last packet-in left (`last_left`), and the moment at which a
+    /// packet-in was last answered for the first time (`last_answer`).
     pub(super) last_left: Option<u64>,
     last_answer: Option<u64>,
-    /// The longest time between two consecutive first answers.
+    /// The longest time between two consecutive answers, of which each is the first to its
+    /// packet-in.
     longest_gap: u64,
-    /// The latest departure of a packet-in that was answered.
+    /// The departure time of the latest packet-in that was answered.
     answered_up_to: Option<u64>,
-    /// The moment at which the last late packet-in left, and whether that packet-in belongs to a
+    /// The moment at which the last late packet-in left, and whether this packet-in belongs to a
     /// burst.
     last_late: Option<(u64, bool)>,
-    /// The latest moment by which none of the answers that are being read now had arrived.
+    /// The latest moment at which no answer that is being read now had arrived yet.
     missed_at: u64,
-    /// The numbers of answers that may have waited in sockets at the start and at the end of the
-    /// window.
+    /// The number of answers that may have waited in the probe's sockets at the start of the
+    /// window, and the number at its end.
     unread: [u64; 2],
     /// The late burst that lengthens the controller's queue at present, if one does.
     disturbance: Option<Disturbance>,
@@ -73,10 +76,11 @@ pub(crate) struct Tally {
     /// Round-trip times of packet-ins that were due in the window and answered after it.
     #[serde(with = "statistics::histogram_text")]
     pub(super) answered_after: Histogram<u64>,
-    /// The number of ring entries in use and its limit, over all switches of the thread.
+    /// The number of packet-ins whose times are kept over all switches of the thread (`places`),
+    /// and its limit.
     pub(super) places: usize,
     pub(super) place_limit: usize,
-    /// Values over time.
+    /// The counts of each interval of the trial.
     pub(crate) intervals: Intervals,
     /// The histograms of packet-ins due in the window. Those of answers in the window are complete
     /// only after [`Tally::close`].
@@ -84,8 +88,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Creates an empty tally. Answers after more than `late_after` nanoseconds are late; at most
-    /// `place_limit` packet-ins are remembered at a time.
+    /// Creates an empty tally. An answer that takes longer than `late_after` nanoseconds is late.
+    /// The times of at most `place_limit` packet-ins are kept at a time.
     pub(crate) fn new(window: Window, late_after: u64, place_limit: usize) -> Self {
         Self {
             window,
@@ -111,27 +115,29 @@ impl Tally {
         }
     }
 
-    /// Records that an answer arriving during these `length` nanoseconds would have waited for at
-    /// most `delay` until it was read. Periods are weighted by their length, since an answer is
-    /// more likely to arrive in a long one.
+    /// Records that an answer arriving during a period of `length` nanoseconds would have waited
+    /// for at most `delay` nanoseconds until it was read. Periods are weighted by their length,
+    /// since an answer is more likely to arrive in a longer one.
     pub(crate) fn read_delay(&mut self, delay: u64, length: u64) {
         let weight = (length / LOOK_UNIT).max(1);
         // The histogram resizes itself, so no value is too large.
         let _ = self.histograms.read_delay.record_n(delay.max(1), weight);
     }
 
-    /// Records that no answer that is read from now on had arrived by the moment `at`.
+    /// Records that none of the answers that will be read from now on had arrived by the moment
+    /// `at`.
     pub(crate) fn missed(&mut self, at: u64) {
         self.missed_at = self.missed_at.max(at);
     }
 
-    /// Records how many packet-ins connections refuse at the moment at which another one becomes
-    /// due.
+    /// Counts, at the moment at which a packet-in becomes due, how many packet-ins are refused by
+    /// their connections.
     pub(super) fn note_refused(&mut self, due: u64) {
         self.intervals.at(due).refused = self.refused;
     }
 
-    /// Records that a pending packet-in left, and whether it belongs to a late burst.
+    /// Records that a packet-in left at `at`. If it left late although its connection had not
+    /// refused it (`held_back` is false), it may belong to a late burst.
     pub(super) fn note_departure(&mut self, due: u64, at: u64, held_back: bool) {
         let held = (self.pending + 1).saturating_sub(self.refused);
         let interval = self.intervals.at(at);
@@ -152,11 +158,12 @@ impl Tally {
         self.last_late = Some((at, is_burst));
     }
 
-    /// Records the second or a later packet-in of a late burst. `held` is the number of packet-ins
-    /// that were due and had not left.
+    /// Records that a late burst may have lengthened the controller's queue. It is called for the
+    /// second and each later packet-in of the burst. `held` is the number of packet-ins that were
+    /// due and had not left.
     fn disturbs(&mut self, held: u64) {
-        // Two packet-ins of the burst have left already and are not counted: this one and the
-        // previous one.
+        // This packet-in and the previous one belong to the burst and have left already, so neither
+        // was outstanding before it.
         let before = self.outstanding.saturating_sub(2);
         let one = self.disturbance.unwrap_or(Disturbance { before, held });
         let one = Disturbance { held: one.held.max(held), ..one };
@@ -173,8 +180,8 @@ impl Tally {
         let _ = rtt_in_window.subtract(&self.answered_after);
     }
 
-    /// Records a first answer. Its packet-in left at `sent`, which is `None` if the ring had to
-    /// discard it.
+    /// Records the first answer to a packet-in that left at `sent`. The time is `None` if it was
+    /// discarded for lack of space.
     pub(super) fn note_answer(&mut self, sent: Option<u64>, passed_over: i64, at: u64) {
         if let Some(last) = self.last_answer {
             self.longest_gap = self.longest_gap.max(at.saturating_sub(last));
@@ -197,7 +204,7 @@ impl Tally {
 
     /// Records a lower bound on the round-trip time of a packet-in that was due in the window: the
     /// time until the last poll that did not return its answer. Nothing is recorded while a late
-    /// burst lengthens the queue.
+    /// burst lengthens the controller's queue.
     pub(super) fn note_undisturbed(&mut self, sent: u64, at: u64) {
         if self.disturbance.is_some() {
             return;
@@ -207,12 +214,12 @@ impl Tally {
         let _ = self.undisturbed.record((arrived - sent.min(arrived)).max(1));
     }
 
-    /// Returns the measure window of the trial.
+    /// Returns the measured part of the trial.
     pub(crate) fn window(&self) -> Window {
         self.window
     }
 
-    /// Returns the number of packet-ins that are due or issued and have not left.
+    /// Returns the number of packet-ins that are due and have not left.
     pub(crate) fn pending(&self) -> u64 {
         self.pending
     }
@@ -227,28 +234,29 @@ impl Tally {
         self.outstanding.saturating_sub(u64::try_from(self.passed_over).unwrap_or(0))
     }
 
-    /// Returns when the last packet-in left.
+    /// Returns the moment at which the last packet-in left.
     pub(crate) fn last_left(&self) -> Option<u64> {
         self.last_left
     }
 
-    /// Returns when the last first answer arrived.
+    /// Returns the moment at which a packet-in was last answered for the first time.
     pub(crate) fn last_answer(&self) -> Option<u64> {
         self.last_answer
     }
 
-    /// Returns the longest time between two consecutive first answers, in nanoseconds.
+    /// Returns the longest time between two consecutive answers, in nanoseconds. Only the first
+    /// answer to a packet-in counts.
     pub(crate) fn longest_gap(&self) -> u64 {
         self.longest_gap
     }
 
-    /// Returns the latest departure of a packet-in that was answered.
+    /// Returns the departure time of the latest packet-in that was answered.
     pub(crate) fn answered_up_to(&self) -> Option<u64> {
         self.answered_up_to
     }
 
-    /// Returns the numbers of answers that may have waited in sockets at the start and at the end
-    /// of the window.
+    /// Returns the number of answers that may have waited in the probe's sockets at the start of
+    /// the window, and the number at its end.
     pub(crate) fn unread(&self) -> [u64; 2] {
         self.unread
     }

@@ -1,9 +1,9 @@
 //! Inter-arrival times of OFCProbe, defined by a mean in milliseconds and a distribution.
 
-/// The distribution of the times between two events of a switch.
+/// The distribution of the times between two sending events of a switch.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Interval {
-    /// The mean in milliseconds; positive and finite.
+    /// The mean in milliseconds. It is positive and finite.
     pub(super) mean_ms: f64,
     /// The distribution in the form of `traffic.arrivals`.
     pub(super) arrivals: String,
@@ -18,7 +18,7 @@ impl Interval {
     }
 
     /// Creates a distribution from the name and the parameters that the original tools use. The
-    /// tools treat any unknown name as a normal distribution; here it is an error.
+    /// tools treat any unknown name as a normal distribution. Here it is an error.
     pub(super) fn distributed(name: &str, first: f64, second: f64) -> Result<Self, String> {
         let positive = |value: f64, what: &str| {
             if value > 0.0 && value.is_finite() {

@@ -11,22 +11,22 @@ use super::properties::{self, Properties};
 use super::translate::noted;
 use super::{LegacyError, LegacyFault, LegacySetting};
 
-/// The settings of switches without settings of their own.
+/// The settings of switches for which the file contains no settings of their own.
 pub(super) struct Base {
     pub(super) first_id: u64,
     pub(super) switches: u64,
     /// The times between events.
     pub(super) interval: Interval,
-    /// Whether intervals are drawn from a distribution.
+    /// Whether intervals are drawn from a distribution instead of being constant.
     pub(super) distributed: bool,
     pub(super) iat_ms: u64,
-    /// The two factors of the number of packets per event.
+    /// The two factors whose product is the number of packets per event.
     pub(super) fill: u64,
     pub(super) per_event: u64,
-    /// The number of packets per event if traffic goes between hosts; it replaces the two factors
+    /// The number of packets per event if traffic goes between hosts. It replaces the two factors
     /// above.
     pub(super) burst_of_hosts: Option<f64>,
-    /// The length of the traffic in milliseconds.
+    /// The duration of the traffic in milliseconds.
     pub(super) traffic_ms: u64,
 }
 
@@ -51,7 +51,7 @@ const NAMES: &[&str] = &[
     "iatDistributionParamter2",
 ];
 
-/// The keys of one switch: value and line number by name.
+/// The keys of one switch, by name, with value and line number.
 type Keys = BTreeMap<&'static str, (String, usize)>;
 
 pub(super) fn read(file: &Path, base: &Base) -> Result<Found, LegacyError> {
@@ -108,7 +108,7 @@ fn by_switch(file: &Path, properties: Properties, found: &mut Found) -> BTreeMap
     switches
 }
 
-/// A reader of the keys of one switch.
+/// A reader of the keys of one switch in the file.
 struct Reader<'a> {
     file: &'a Path,
     keys: &'a Keys,
@@ -117,7 +117,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Returns the differences from the base, in the form of the setting `switch`.
+    /// Returns the settings in which the switch differs from the base, in the form of the setting
+    /// `switch`.
     fn differences(&mut self) -> Vec<String> {
         let mut differences = Vec::new();
         self.load(&mut differences);
@@ -161,7 +162,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the times between events, or `None` after a fault.
+    /// Returns the times between the switch's events, or `None` if the keys are wrong.
     fn interval(&mut self, iat: Option<u64>) -> Option<Interval> {
         let distribution = self.keys.get("iatDistribution").cloned();
         if !self.base.distributed {

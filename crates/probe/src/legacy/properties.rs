@@ -1,7 +1,7 @@
 //! Parser of Java properties files (see the documentation of `java.util.Properties.load`).
 //!
 //! A key ends at the first `=`, `:` or white space that no backslash precedes. Lines that begin
-//! with `#` or `!` are comments. A backslash at the end of a line continues it; elsewhere it
+//! with `#` or `!` are comments. A backslash at the end of a line continues it. Elsewhere it
 //! introduces an escape. The encoding is ISO 8859-1. If a key appears twice, the last value counts.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) struct Property {
     pub(super) line: usize,
 }
 
-/// All keys of a file.
+/// All keys of a properties file with their values.
 pub(super) type Properties = BTreeMap<String, Property>;
 
 pub(super) fn read(path: &Path) -> Result<Properties, LegacyError> {
@@ -55,7 +55,8 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\x0c' | '\r')
 }
 
-/// Returns whether a line ends with an odd number of backslashes.
+/// Returns whether a line ends with an odd number of backslashes, so that the next line continues
+/// it.
 fn continues(line: &str) -> bool {
     line.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1
 }

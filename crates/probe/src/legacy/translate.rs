@@ -10,7 +10,7 @@ use super::properties::{Properties, Property};
 use super::{Legacy, LegacyError, LegacyFault, LegacySetting, place};
 use crate::topology::{Survey, survey_graphml, survey_links};
 
-/// Keys that become settings, or that change the meaning of other keys.
+/// The keys of the original tools that become settings, or that change the meaning of other keys.
 const TRANSLATED: &[&str] = &[
     "config.southbound_protocol",
     "config.protocol_version",
@@ -49,8 +49,8 @@ const TRANSLATED: &[&str] = &[
     "statsConfig.modules",
 ];
 
-/// Keys without a counterpart, each with the value that describes this probe's behaviour, and the
-/// reason why there is none.
+/// The keys of the original tools that have no counterpart. Each comes with the value that
+/// describes this probe's behaviour, and with the reason why there is no counterpart.
 const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ("config.onosControlled", "false", "OpenFlow switches need no registration with ONOS"),
     ("switchConfig.sendFlag", "true", "packet-ins are always sent"),
@@ -69,8 +69,8 @@ const WITHOUT_COUNTERPART: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The statistics modules of the original tools. This probe always measures what they measure,
-/// except for the last two.
+/// The names of the statistics modules of the original tools. This probe always measures what they
+/// measure, except for the last two.
 const MODULES: &[&str] = &["PPS", "RTT", "TSL", "QLM", "FLOWRPC", "CPU", "RAM"];
 
 pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, LegacyError> {
@@ -97,19 +97,19 @@ pub(super) fn translate(path: &Path, properties: Properties) -> Result<Legacy, L
     }
 }
 
-/// A value and its line number, which is 0 for a default.
+/// A value of the translated file and its line number, which is 0 if the value is the default.
 #[derive(Clone, Copy, Debug)]
 struct Given<T> {
     value: T,
     line: usize,
 }
 
-/// The switches, links and hosts of the file.
+/// The switches, links and hosts that the translated file defines.
 struct Network {
     switches: u64,
     first_id: u64,
-    /// The number of hosts behind each switch; the original tools have hosts only with links and
-    /// ARP.
+    /// The number of hosts behind each switch. The original tools have hosts only if links and ARP
+    /// are on.
     hosts: Option<f64>,
 }
 
@@ -296,7 +296,8 @@ impl Translator {
         Network { switches: count.value, first_id: first_id.value, hosts }
     }
 
-    /// Translates the topology, and returns its requirements and the line that sets it.
+    /// Translates the topology. Returns it with the ports that it requires and the line that sets
+    /// it.
     fn topology(
         &mut self,
         has_topology: Given<bool>,
@@ -460,7 +461,7 @@ impl Translator {
         }
     }
 
-    /// Translates settings of single switches.
+    /// Translates the settings of single switches.
     fn individual(&mut self, base: &Base) {
         let wanted = self.flag("config.checkForIndividualSwitchSettings", false);
         let name = self.text("config.individualFileName", "ofSwitch.ini");
@@ -477,7 +478,8 @@ impl Translator {
         }
     }
 
-    /// Returns the path of a file that the original tools look for in their working directory.
+    /// Returns the path of a file that the original tools look for in their working directory, and
+    /// this program in the folder of `config.ini`.
     fn beside(&self, name: &str) -> PathBuf {
         self.file.parent().unwrap_or(Path::new("")).join(name)
     }
@@ -493,7 +495,7 @@ impl Translator {
 
     fn fault(&mut self, line: usize, message: String) {
         let fault = LegacyFault { file: self.file.clone(), line, message };
-        // Some keys are read more than once, so a fault may be reported already.
+        // Some keys are read more than once, so the fault may already be recorded.
         if !self.faults.contains(&fault) {
             self.faults.push(fault);
         }
@@ -521,7 +523,7 @@ impl Translator {
         }
     }
 
-    /// Parses a whole number up to 2^31 - 1, the largest that the original tools can read.
+    /// Parses a whole number up to 2^31 - 1, which is the largest that the original tools can read.
     fn number(&mut self, key: &str, default: u64) -> Given<u64> {
         self.number_from(key, default, 0)
     }
@@ -557,7 +559,7 @@ impl Translator {
     }
 }
 
-/// The topology of the file.
+/// The topology that the translated file defines.
 struct Topology {
     /// The value of `switches.topology`, or `None` if the file defines only the number of switches.
     setting: Option<String>,
@@ -565,7 +567,7 @@ struct Topology {
     nodes: Option<u64>,
 }
 
-/// Formats a note with file and line.
+/// Formats a note that begins with the file and the line.
 pub(super) fn noted(file: &Path, line: usize, text: &str) -> String {
     let mut note = String::new();
     // Writing to a string cannot fail.

@@ -13,11 +13,11 @@ use crate::metrics::Unit;
 /// The time between the announcements of two hosts, in nanoseconds. Announcements that are all sent
 /// at once would load the controller.
 const ANNOUNCEMENT: u64 = 10_000_000;
-/// The time without any session after which the controller counts as lost, in nanoseconds. It is
+/// The time in nanoseconds without any session after which the controller counts as lost. It is
 /// short, because a controller that ends sessions on purpose accepts new ones immediately.
 const GONE: u64 = 1_000_000_000;
-/// The mean number of times that each announcement crosses each link, above which announcements
-/// must be circulating in a loop. A flooded announcement crosses each link once.
+/// The mean number of crossings per link and announcement above which announcements must be
+/// circulating in a loop. A flooded announcement crosses each link only once.
 const CIRCLES: u64 = 64;
 
 /// The result of a trial.
@@ -25,7 +25,7 @@ const CIRCLES: u64 = 64;
 pub(crate) struct Measured {
     /// The value in the unit of the test, or `None` where it could not be measured.
     pub(crate) value: Option<f64>,
-    /// Further figures, with units.
+    /// The figures of the trial besides its value, each with its name and unit.
     pub(crate) figures: Vec<(&'static str, f64, Unit)>,
     /// A remark for the reader. If there is no value, it explains why.
     pub(crate) remark: Option<String>,
@@ -79,11 +79,11 @@ pub(crate) trait Procedure {
         false
     }
 
-    /// Begins the test, and appends its first orders to `orders`. The network is ready by then,
-    /// unless [`Procedure::begins_unconnected`] returns true.
+    /// Begins the test, and appends its first orders to `orders`. All switches are connected by
+    /// then, unless [`Procedure::begins_unconnected`] returns true.
     fn begin(&mut self, now: u64, orders: &mut Vec<Order>);
 
-    /// Reacts to an observed event.
+    /// Reacts to an observed event, and appends the resulting orders to `orders`.
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>);
 
     /// Continues the test at the time that [`Procedure::due`] returned, and appends further orders
@@ -93,16 +93,16 @@ pub(crate) trait Procedure {
     /// Returns the time at which [`Procedure::wake`] must be called next.
     fn due(&self) -> u64;
 
-    /// Returns the result once the trial is over.
+    /// Returns the result of the trial, or `None` while the trial is running.
     fn measured(&self) -> Option<Measured>;
 }
 
-/// The parameters of the phases before a procedure; times are in nanoseconds.
+/// The parameters of the phases before a procedure. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preparation {
     /// The number of controllers with which each switch must have a session.
     pub(crate) controllers: usize,
-    /// The time that the switches have to connect.
+    /// The time that the switches have to connect, in nanoseconds.
     pub(crate) patience: u64,
     /// The time that the controller has to discover the topology before hosts announce themselves.
     /// After the announcements, it has half of this time to learn of the hosts.
@@ -130,7 +130,7 @@ pub(crate) struct Bench<D> {
     procedure: Box<dyn Procedure>,
     preparation: Preparation,
     phase: Phase,
-    /// The number of sessions that each switch still lacks.
+    /// The number of sessions that each switch still needs before it is ready.
     missing: Vec<usize>,
     /// The switches that are to connect, in order.
     waiting: VecDeque<u32>,
@@ -142,7 +142,7 @@ pub(crate) struct Bench<D> {
     ever_ready: bool,
     /// Whether all switches were ready at some time.
     was_ready: bool,
-    /// The time since which no switch has had a session, if all switches had one before.
+    /// The time since which no switch has had a session, if all switches had lost theirs.
     gone_since: Option<u64>,
 }
 
@@ -202,7 +202,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the time by which [`Bench::turn`] must be called again: 0 if immediately, or
+    /// Returns the time by which [`Bench::turn`] must be called again: 0 for an immediate call, or
     /// `u64::MAX` if the trial is over.
     pub(crate) fn due(&self) -> u64 {
         match &self.phase {
@@ -218,8 +218,8 @@ impl<D: Device> Bench<D> {
         if self.waiting.is_empty() { u64::MAX } else { self.connect_at }
     }
 
-    /// Returns the time at which the controller counts as lost unless a session is opened before,
-    /// or `u64::MAX` if there is no such time.
+    /// Returns the time at which the controller will count as lost unless a session is opened
+    /// before, or `u64::MAX` if some session is open.
     fn gone_at(&self) -> u64 {
         self.gone_since.map_or(u64::MAX, |since| since.saturating_add(GONE))
     }
@@ -236,7 +236,7 @@ impl<D: Device> Bench<D> {
         }
     }
 
-    /// Returns the result once the trial is over.
+    /// Returns the result of the trial, or `None` while the trial is running.
     pub(crate) fn measured(&self) -> Option<&Measured> {
         match &self.phase {
             Phase::Over(measured) => Some(measured),

@@ -26,12 +26,14 @@ pub(super) use p4runtime_events::Events;
 /// A function that announces the switches of a trial to the controller.
 pub(super) type Announce<'a> = &'a dyn Fn() -> Result<(), TrialError>;
 
-/// The longest sleep in nanoseconds. It bounds the delay until an interrupt takes effect.
+/// The longest sleep of the loop in nanoseconds. It bounds the delay until an interrupt takes
+/// effect.
 const LOOK: u64 = 50_000_000;
-/// The longest sleep in nanoseconds while the thread for slow work ([`Desk`]) has a task.
+/// The longest sleep of the loop in nanoseconds while the thread for slow work ([`Desk`]) has a
+/// task.
 const DESK_LOOK: u64 = 200_000;
 
-/// The parts of an edge that do not depend on the control protocol.
+/// The fields that the edges of both control protocols share.
 pub(super) struct EdgeContext<'a> {
     pub(super) clock: Clock,
     pub(super) interrupt: &'a AtomicBool,
@@ -56,8 +58,8 @@ impl<'a> EdgeContext<'a> {
         self.interrupt.load(Ordering::Relaxed)
     }
 
-    /// Lets the bench perform everything that is due, hands slow orders to the [`Desk`], and
-    /// returns the remaining orders.
+    /// Lets the bench perform everything that is due, passes slow orders to the [`Desk`], and
+    /// returns the orders that the caller must carry out.
     fn turn<D: Device>(&mut self, bench: &mut Bench<D>) -> Vec<Order> {
         while let Some(seen) = self.desk.answer() {
             bench.emulator.note(seen.at, seen.what);
@@ -77,7 +79,7 @@ impl<'a> EdgeContext<'a> {
             .collect()
     }
 
-    /// Returns the time in nanoseconds for which the edge may sleep.
+    /// Returns the time in nanoseconds until the edge must continue, for which it may sleep.
     fn sleep<D: Device>(&self, bench: &Bench<D>) -> u64 {
         let most = if self.desk.is_busy() { DESK_LOOK } else { LOOK };
         bench.due().saturating_sub(self.clock.now()).min(most)

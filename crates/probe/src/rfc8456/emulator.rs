@@ -41,14 +41,14 @@ pub(crate) struct Emulator<D> {
     topology: Topology,
     hosts: Hosts,
     key: RunKey,
-    /// The ends of all links that are down. The set contains both ends of each such link.
+    /// The ends of all links that are down. It contains both ends of each such link.
     down: BTreeSet<(SwitchIndex, Port)>,
-    /// The switches that are switched off.
+    /// The switches that are powered off.
     off: BTreeSet<u32>,
     seen: Vec<Seen>,
 }
 
-/// A packet on its way to a switch.
+/// A packet on its way over a link to a switch.
 struct Moving {
     switch: u32,
     port: u16,
@@ -79,7 +79,7 @@ impl<D: Device> Emulator<D> {
         self.devices.iter().map(Device::entries).sum()
     }
 
-    /// Records an event.
+    /// Records an event that the test must know of.
     pub(crate) fn note(&mut self, at: u64, what: What) {
         self.seen.push(Seen { at, what });
     }
@@ -89,25 +89,25 @@ impl<D: Device> Emulator<D> {
         !self.seen.is_empty()
     }
 
-    /// Returns the events since the last call.
+    /// Returns and removes the events that were recorded since the last call.
     pub(crate) fn take_seen(&mut self) -> Vec<Seen> {
         std::mem::take(&mut self.seen)
     }
 
-    /// Sends a packet from a host.
+    /// Sends a packet from a host into the network.
     pub(crate) fn send(&mut self, host: &Host, frame: Vec<u8>, now: u64) {
         let port = host.port.0;
         self.carry(VecDeque::from([Moving { switch: host.switch, port, frame, hops: 0 }]), now);
     }
 
-    /// Forwards packets that a switch has sent out of ports.
+    /// Forwards packets that have left a switch by its ports.
     pub(crate) fn left(&mut self, switch: u32, left: Vec<Left>, now: u64) {
         let mut moving = VecDeque::new();
         self.cross(switch, left, 0, now, &mut moving);
         self.carry(moving, now);
     }
 
-    /// Sets the state of the link at a port; the switches at both ends notify their controllers.
+    /// Sets the state of the link at a port. The switches at both ends notify their controllers.
     pub(crate) fn set_link(&mut self, switch: u32, port: Port, is_up: bool, now: u64) {
         let near = (SwitchIndex(switch), port);
         let Some(far) = self.topology.peer(near.0, near.1) else { return };

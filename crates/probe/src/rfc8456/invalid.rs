@@ -8,8 +8,8 @@ use p4runtime::proto::v1::{self, stream_error::Details, stream_message_response:
 /// The number of kinds of invalid messages, which are sent in turn.
 pub(crate) const KINDS: u64 = 4;
 
-/// Appends the message `number` of a series of invalid OpenFlow messages. The length of each is
-/// correct, so that a controller finds the next message; the content is invalid.
+/// Appends the message `number` of a series of invalid OpenFlow messages. Each has a correct
+/// length, so that a controller finds the start of the next message, and invalid content.
 pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     let (kind, body): (u8, &[u8]) = match number % KINDS {
         // This error refers to a request that the controller never sent.
@@ -29,10 +29,10 @@ pub(crate) fn openflow(version: Version, number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(body);
 }
 
-/// The code `google.rpc.Code.INTERNAL`.
+/// The gRPC status code `google.rpc.Code.INTERNAL`.
 const INTERNAL: i32 = 13;
-/// An id that no P4Info contains, because its prefix belongs to no kind of object (P4Runtime 1.5,
-/// section "ID Allocation").
+/// An object id that no P4Info contains, because its prefix belongs to no kind of object (P4Runtime
+/// 1.5, section "ID Allocation").
 const NOTHING: u32 = 0x7e00_0001;
 
 /// Returns the message `number` of a series of messages that a P4Runtime switch may send. Each is

@@ -14,10 +14,10 @@ use crate::netcfg;
 
 /// The timeout of one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The priority of the rules of provisioned paths.
+/// The priority of the flow rules that provision paths.
 const PRIORITY: u16 = 100;
 
-/// A northbound interface.
+/// A northbound interface of a controller, and how to use it.
 #[derive(Debug, Clone)]
 pub(crate) enum Northbound {
     /// The REST interface of os-ken and Ryu: `ofctl_rest` and `rest_topology`.
@@ -40,7 +40,7 @@ impl Northbound {
     ///
     /// # Errors
     ///
-    /// Returns an error if the setting is not understood.
+    /// Returns an error if the setting is invalid.
     pub(crate) fn of(config: &Config) -> Result<Option<Self>, String> {
         let Some(text) = &config.rfc8456.northbound else { return Ok(None) };
         let first_id = config.switches.first_id;
@@ -125,8 +125,8 @@ impl Northbound {
         }
     }
 
-    /// Makes the controller install the flow rules of a path. The rules of the last switch come
-    /// first, so that no packet finds a path that ends halfway.
+    /// Makes the controller install the flow rules of a path. The rule of the last switch is
+    /// installed first, so that a packet never follows a path that ends halfway.
     pub(crate) fn provision(&self, path: &[Hop]) -> Result<(), String> {
         let hops = path.iter().rev();
         match self {
@@ -182,7 +182,7 @@ impl Northbound {
 ///
 /// # Errors
 ///
-/// Returns a description of what is missing.
+/// Returns a description of the field that is missing.
 pub fn census(answer: &str) -> Result<Census, String> {
     let value: Value = serde_json::from_str(answer)
         .map_err(|error| format!("the answer to \"topology\" is not JSON: {error}"))?;
@@ -207,7 +207,8 @@ fn read(
     Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
-/// Returns a rule in the format of `ofctl_rest`, with the field names of either OpenFlow version.
+/// Returns a flow rule in the JSON format of `ofctl_rest`, with the field names of either OpenFlow
+/// version.
 fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     json!({
         "dpid": first_id + u64::from(hop.switch),
@@ -221,7 +222,7 @@ fn ofctl_entry(first_id: u64, hop: &Hop) -> Value {
     })
 }
 
-/// Returns ONOS's name for an OpenFlow switch.
+/// Returns the name by which ONOS identifies an OpenFlow switch.
 fn openflow_name(datapath_id: u64) -> String {
     format!("of:{datapath_id:016x}")
 }
@@ -255,7 +256,7 @@ pub(crate) fn shell(command: &str, ask: Option<&str>, input: &str) -> Result<Str
     }
     let mut child = shell.spawn().map_err(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A command may ignore its input.
+        // A command may exit without reading its input, which is no error.
         let _ = stdin.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(failed)?;

@@ -13,7 +13,7 @@ use crate::outcome::Completion;
 
 /// The name of the schema of [`BenchmarkResult`].
 pub const SCHEMA: &str = "planimeter.rfc8456.result";
-/// The version of the schema; it increases when a field changes its meaning or disappears.
+/// The version of the schema. It increases when a field changes its meaning or disappears.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The result of a whole run.
@@ -23,7 +23,7 @@ pub struct BenchmarkResult {
     pub schema: String,
     /// The version of the schema, [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// The command, the time and the host of the benchmark.
+    /// The command and the time of the run, and the host on which it ran.
     #[serde(flatten)]
     pub provenance: Provenance,
     /// Whether everything that was requested was measured.
@@ -52,7 +52,7 @@ pub struct Parameters {
     pub southbound: String,
     /// The northbound interface, if one was used.
     pub northbound: Option<String>,
-    /// The set-up of the control channel.
+    /// A description of how the control channel is set up.
     pub connection: String,
     /// The number of emulated switches.
     pub switches: u32,
@@ -70,15 +70,15 @@ pub struct Parameters {
     pub trial_s: f64,
 }
 
-/// A test with all its trials.
+/// A test of RFC 8456 with all its trials.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TestOutcome {
-    /// The test.
+    /// The test of RFC 8456 that was run.
     pub test: Test,
     /// The section of RFC 8456 that defines the test.
     pub section: String,
-    /// The circumstances of the figure, such as `path provisioning time, 1 % invalid`, or `None`
-    /// for the figure that RFC 8456 defines.
+    /// The conditions under which the figure was measured, such as `path provisioning time, 1 %
+    /// invalid`, or `None` for the figure that RFC 8456 defines.
     pub variant: Option<String>,
     /// The unit of the value.
     pub unit: Unit,
@@ -86,8 +86,8 @@ pub struct TestOutcome {
     pub trials: Vec<TrialOutcome>,
     /// The mean over the trials that had a value.
     pub value: Option<Estimate>,
-    /// The relative difference of the value from the value without a disturbance: 0.1 means a tenth
-    /// more.
+    /// The relative difference between the value and the value without a disturbance: 0.1 means a
+    /// tenth more.
     pub deviation: Option<f64>,
 }
 
@@ -96,13 +96,13 @@ pub struct TestOutcome {
 pub struct TrialOutcome {
     /// The value in the unit of the test (absent where it could not be measured).
     pub value: Option<f64>,
-    /// Further figures, by name.
+    /// The figures of the trial besides its value.
     pub figures: Vec<Figure>,
     /// A remark for the reader. If there is no value, it explains why.
     pub remark: Option<String>,
 }
 
-/// A figure beside the value.
+/// A named figure of a trial, in addition to its main value.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Figure {
     /// The name of the figure.
@@ -114,8 +114,8 @@ pub struct Figure {
 }
 
 impl TestOutcome {
-    /// Returns the variance of the values over trials, in the square of the unit: TDV, APV and so
-    /// on in RFC 8456.
+    /// Returns the variance of the values over the trials, in the square of the unit. RFC 8456
+    /// calls it TDV, APV and so on, depending on the test.
     pub fn variance(&self) -> Option<f64> {
         self.value.as_ref().and_then(|value| value.stddev).map(|deviation| deviation.powi(2))
     }
@@ -125,7 +125,7 @@ impl TestOutcome {
         self.value.is_some()
     }
 
-    /// Computes the mean from the trials.
+    /// Computes the mean of the trials' values and stores it.
     pub(crate) fn summarize(&mut self) {
         let values: Vec<f64> = self.trials.iter().filter_map(|trial| trial.value).collect();
         self.value = Estimate::of(&values);

@@ -18,16 +18,16 @@ pub(super) use message::MessageTime;
 pub(super) use path::{PathRate, PathTime};
 pub(super) use stream::{Failover, Reprovisioning};
 
-/// The parameters that all tests share; times are in nanoseconds.
+/// The parameters that all tests share. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
-    /// The trial duration of RFC 8456.
+    /// The duration of a trial (the "trial duration" of RFC 8456), in nanoseconds.
     pub(super) duration: u64,
     /// The time between two queries of the northbound interface.
     pub(super) interval: u64,
-    /// The timeout of an operation in progress.
+    /// The time in nanoseconds after which an operation in progress counts as failed.
     pub(super) patience: u64,
-    /// The time between two packets of a stream, or between two new flows.
+    /// The time in nanoseconds between two packets of a stream, or between two new flows.
     pub(super) spacing: u64,
     /// The maximum number of flows of a trial of [`PathTime`] or [`FlowCapacity`].
     pub(super) most_flows: u32,
@@ -35,8 +35,8 @@ pub(super) struct Terms {
     pub(super) northbound: bool,
 }
 
-/// The number of equal answers in a row after which the answer counts as final (RFC 8456, sections
-/// 5.1.1 and 5.2.3).
+/// The number of equal consecutive answers after which the answer counts as final (RFC 8456,
+/// sections 5.1.1 and 5.2.3).
 const SAME_ANSWERS: u32 = 3;
 /// The time in nanoseconds without a message after which the controller is assumed to have
 /// finished.

@@ -29,7 +29,7 @@ use crate::trial::{TrialError, address, announce};
 /// The shares of invalid messages that RFC 8456, section 5.3.1, requires, each with its
 /// description.
 const INVALID: [(f64, &str); 2] = [(0.01, "1 % invalid messages"), (0.02, "2 % invalid messages")];
-/// The ratio of attacks to paths (5.3.2).
+/// The number of attacks per path (RFC 8456, section 5.3.2).
 const ATTACKS: f64 = 10.0;
 
 /// An observer of a run's progress.
@@ -102,7 +102,8 @@ struct Runner<'a> {
     trials: u32,
     /// Whether the controller was reached in any trial.
     was_reached: bool,
-    /// The reason why the controller was not reached in a trial, if no command restarts it.
+    /// The reason why the controller was not reached in a trial, if the configuration has no
+    /// command that restarts it.
     missed: Option<String>,
 }
 
@@ -159,7 +160,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs the given tests, first without and then under each disturbance.
+    /// Runs the given tests once without a disturbance, and then under each of the disturbances.
     fn disturbed(
         &mut self,
         test: Test,
@@ -247,7 +248,7 @@ impl Runner<'_> {
         measured
     }
 
-    /// Records whether the controller was reached. If it was not, and no command restarts it, no
+    /// Records whether the controller was reached. If it was not and no command restarts it, no
     /// further trial is run.
     fn note_reach(&mut self, measured: &Measured) {
         let is_reached = measured.reach == Reach::Reached;
@@ -257,7 +258,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns whether no further trial is to be run.
+    /// Returns whether the run is over, so that no further trial is run.
     fn is_over(&self) -> bool {
         self.is_interrupted() || self.missed.is_some()
     }
@@ -271,7 +272,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the packet-in measurement of [`crate::run()`] as one trial of a test. Every packet
+    /// Runs the measurement of packet-ins of [`crate::run()`] as one trial of a test. Every packet
     /// becomes a packet-in, whatever flow rules there are.
     fn probe(&mut self, change: impl FnOnce(&mut Config)) -> Result<RunResult, RunError> {
         self.between()?;
@@ -387,8 +388,8 @@ impl Runner<'_> {
         Ok(measured)
     }
 
-    /// Returns the message rate to which the shares of invalid messages refer. It is the result of
-    /// section 5.1.3, or the configured rate of paths if that was not measured.
+    /// Returns the rate of messages from which the rate of invalid messages is computed. It is the
+    /// result of section 5.1.3, or the configured rate of paths if that section was not measured.
     fn message_rate(&mut self) -> f64 {
         let found =
             self.result.tests.iter().find(|outcome| outcome.test == Test::MessageProcessingRate);
@@ -444,8 +445,8 @@ impl Runner<'_> {
     }
 }
 
-/// Returns the result of a trial in which the packet-in measurement yielded no figure. The remark
-/// of the result states the reason.
+/// Returns the result of a trial in which the measurement of packet-ins yielded no figure. Its
+/// remark states the reason.
 fn unanswered(result: RunResult) -> Measured {
     let reach = match result.controller_was_out_of_reach() {
         true => Reach::NotReached,
@@ -482,14 +483,15 @@ fn not_possible(config: &Config, test: Test) -> Option<&'static str> {
     }
 }
 
-/// Returns the first `switches` switches of a topology, with as many ports as their links need.
+/// Returns the topology of the first `switches` switches. Each switch has the ports that its links
+/// need.
 fn network(source: &TopologySource, switches: u32) -> Result<Topology, RunError> {
     Ok(Topology::build(source, switches, u16::MAX).map_err(TrialError::Topology)?)
 }
 
-/// Returns the least and the largest number of switches among which the network discovery size is
-/// searched, at most `limit`. Both networks end with a linked switch. Returns `None` if the topology
-/// has no links.
+/// Returns the smallest and the largest number of switches in the search for the network discovery
+/// size. Neither exceeds `limit`. The last switch of either network has a link. Returns `None` if
+/// the topology has no links.
 fn switches_to_discover(
     source: &TopologySource,
     limit: u32,
@@ -498,8 +500,8 @@ fn switches_to_discover(
     Ok(network(source, described)?.linked_prefixes())
 }
 
-/// Returns the network discovery size of a network whose topology was discovered. A switch without
-/// links is in no topology that discovery frames could show, so it does not count.
+/// Returns the network discovery size of a topology that was discovered completely. Switches
+/// without links do not count, since discovery frames cannot show them.
 fn discovered(topology: &Topology) -> Measured {
     let linked = topology.linked_switch_count();
     let unlinked = topology.switch_count() as f64 - f64::from(linked);
@@ -589,7 +591,8 @@ fn empty_result(
     })
 }
 
-/// A watcher that ignores the trials of a search, which belong to a single trial of the benchmark.
+/// A watcher of progress that ignores the trials of a search, which together are one trial of the
+/// benchmark.
 struct NoWatcher;
 
 impl Watcher for NoWatcher {

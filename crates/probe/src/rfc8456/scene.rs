@@ -1,4 +1,5 @@
-//! The hosts of a network, pairs of them, and the packets that they exchange in the tests of paths.
+//! The hosts of a network, the pairs of hosts that communicate, and the packets that they exchange
+//! in the tests of paths.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub(crate) struct Scene {
     pub(crate) hosts: Hosts,
     pub(crate) topology: Topology,
     frames: PathFrames,
-    /// The switches between whose hosts packets are sent, ascending.
+    /// The switches between whose hosts packets are sent, in ascending order.
     switches: Arc<[u32]>,
 }
 
@@ -30,15 +31,15 @@ impl Pair {
 }
 
 impl Scene {
-    /// Creates a scene in which a path leads between the hosts of every pair. The hosts are those
+    /// Creates a scene in which the network connects the hosts of every pair. The hosts are those
     /// of the largest connected part of the topology.
     pub(crate) fn new(hosts: Hosts, topology: Topology, frames: PathFrames) -> Self {
         let switches = topology.largest_part().into();
         Self { hosts, topology, frames, switches }
     }
 
-    /// Returns the same scene with pairs of hosts of all switches, whether or not a path leads from
-    /// one host to the other.
+    /// Returns the scene with pairs of hosts of all switches, including pairs that the network does
+    /// not connect.
     pub(crate) fn with_all_switches(self) -> Self {
         Self { switches: (0..self.hosts.switches()).collect(), ..self }
     }
@@ -83,8 +84,8 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&pair.from, &pair.to, id) }
     }
 
-    /// Returns an order to send a packet from a new source address at the port of the pair's first
-    /// host.
+    /// Returns an order for the first host of a pair to send a packet from a new source address at
+    /// the port of the pair's first host.
     pub(crate) fn stranger(&self, pair: Pair, flow: u32) -> Order {
         let mut from = pair.from;
         let [_, a, b, c] = flow.to_be_bytes();
@@ -93,8 +94,8 @@ impl Scene {
         Order::Send { host: pair.from, frame: self.frames.between(&from, &pair.to, id) }
     }
 
-    /// Returns whether a packet to the address `to` that left the switch by `port` has reached
-    /// `host`.
+    /// Returns whether a packet for the MAC address `to` has reached `host` by leaving the switch
+    /// at `port`.
     pub(crate) fn is_at(&self, host: &Host, switch: u32, port: u16, to: [u8; 6]) -> bool {
         (host.switch, host.port.0, host.mac.0) == (switch, port, to)
     }

@@ -25,20 +25,20 @@ pub(crate) enum What {
     DiscoverySent { switch: u32 },
     /// A discovery frame arrived at a port of a switch, which sent it to the controller.
     Discovered { switch: u32, port: u16 },
-    /// A switch sent a packet to the controller. A packet without an id does not belong to the
-    /// test.
+    /// A switch sent a packet to the controller. The id is `None` if the packet does not belong to
+    /// the test.
     PacketIn { switch: u32, id: Option<PacketId> },
     /// The controller made a switch send a packet of the test.
     PacketOut { switch: u32, id: PacketId },
-    /// The controller changed flow rules.
+    /// The controller changed flow rules. The fields count the rules.
     Rules { installed: u32, removed: u32, refused: u32 },
     /// A packet of the test crossed the link at a port.
     Crossed { switch: u32, port: u16, id: PacketId },
-    /// A packet of the test left by a port to a host.
+    /// A packet of the test left a switch by a port to a host.
     Delivered { switch: u32, port: u16, id: PacketId, to: [u8; 6] },
-    /// A switch notified its controller that one of its links changed its state.
+    /// A switch notified its controller that the state of one of its links changed.
     LinkTold { switch: u32 },
-    /// The northbound interface reported the topology, with unidirectional links.
+    /// The northbound interface reported the topology, in which each direction of a link counts.
     Topology(Result<Census, String>),
     /// The request to provision a path at the northbound interface has ended: `asked_at` is the
     /// time of the request, and `outcome` is its result.
@@ -65,33 +65,33 @@ impl What {
 pub struct Census {
     /// The number of switches.
     pub switches: u64,
-    /// The number of links, where each direction counts.
+    /// The number of links. Each direction counts as one.
     pub links: u64,
 }
 
-/// An order of a test.
+/// An order that a test issues to the edge or to the emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Order {
-    /// Connect a switch to all controllers; a P4Runtime switch begins to listen.
+    /// The edge connects a switch to all controllers. A P4Runtime switch begins to listen.
     Connect { switch: u32 },
-    /// Send a packet from a host.
+    /// A host sends a packet.
     Send { host: Host, frame: Vec<u8> },
-    /// Take a link down or bring it up.
+    /// The edge takes a link down or brings it up.
     Link { switch: u32, port: Port, is_up: bool },
-    /// Switch a switch off or on.
+    /// The edge switches a switch off or on.
     Power { switch: u32, is_on: bool },
-    /// Send the message `number` of a series of invalid messages from a switch to its controller.
+    /// A switch sends its controller the message `number` of a series of invalid messages.
     Invalid { switch: u32, number: u64 },
-    /// Query the northbound interface for the topology.
+    /// The edge queries the northbound interface for the topology.
     AskTopology,
-    /// Query the northbound interface for the number of flows.
+    /// The edge queries the northbound interface for the number of flows.
     AskFlows,
-    /// Make the northbound interface provision a path.
+    /// The edge makes the northbound interface provision a path.
     Provision { flow: u32, path: Vec<Hop> },
-    /// Stop the active controller.
+    /// The edge stops the active controller.
     Fail,
-    /// Open a connection to the controller that belongs to no switch, and close it without using
-    /// it.
+    /// The edge opens a connection to the controller that belongs to no switch, and closes it
+    /// without using it.
     Attack,
 }
 

@@ -9,8 +9,8 @@ use super::bench::Measured;
 pub(super) struct Largest {
     /// The maximum number of switches whose topology was discovered, or 0 if none was.
     pub(super) known: u32,
-    /// The smallest number of switches whose topology was not discovered, with the remark on that
-    /// trial, if there is one; `None` if every topology was discovered.
+    /// The smallest number of switches whose topology was not discovered, with the remark on the
+    /// trial with this number, if there is one. `None` if every topology was discovered.
     pub(super) unknown: Option<(u32, Option<String>)>,
 }
 

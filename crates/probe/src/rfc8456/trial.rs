@@ -37,8 +37,8 @@ pub(super) struct Setting {
     pub(super) disturbance: Option<Disturbance>,
 }
 
-/// Runs a trial. `announce` announces the switches to the controller, where that is needed for each
-/// trial.
+/// Runs a trial. `announce` announces the switches to the controller, if they must be announced in
+/// every trial.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Emulated switches without a measurement: they connect, or wait to be dialled, and stay
+//! Emulation of switches without a measurement: they connect, or wait to be dialled, and stay
 //! connected.
 
 use std::sync::Arc;

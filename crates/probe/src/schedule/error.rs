@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use packetio::pcap::CaptureError;
 use thiserror::Error;
 
-/// The reason why no schedule can be made from a configuration.
+/// The reason why no schedule can be computed from a configuration.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ScheduleError {
@@ -42,7 +42,7 @@ pub enum ScheduleError {
         /// A description of the possible values.
         wanted: &'static str,
     },
-    /// Delays and windows add up to more than can be counted.
+    /// The delays and the measured times add up to more than can be scheduled.
     #[error(
         "the traffic of a trial lasts {seconds} s; at most {max} s (a century) can be scheduled"
     )]
@@ -55,15 +55,15 @@ pub enum ScheduleError {
     /// A file of inter-arrival times cannot be read.
     #[error("cannot read inter-arrival times from {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The cause.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// A line of a file of inter-arrival times is not a time.
     #[error("{}:{line}: {reason}", path.display())]
     Line {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The line number, from 1.
         line: u64,
@@ -73,10 +73,10 @@ pub enum ScheduleError {
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A file was read, but its times make no schedule.
+    /// A file was read, but no schedule can be computed from its times.
     #[error("{}: {reason}", path.display())]
     Unusable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The description of the fault.
         reason: String,

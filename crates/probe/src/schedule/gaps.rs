@@ -33,19 +33,19 @@ pub(super) const MAX_RATE: f64 = 1e9;
 /// The least Pareto shape. With shapes closer to 1, the mean is dominated by gaps so rare and long
 /// that no run encounters them.
 const MIN_PARETO_SHAPE: f64 = 1.01;
-/// The least gamma shape. Below it practically all gaps are zero and the rest are longer than any
-/// run.
+/// The least gamma shape. With smaller shapes, practically all gaps are zero and the rest are
+/// longer than any run.
 const MIN_GAMMA_SHAPE: f64 = 0.01;
 
-/// The times between the packet-ins of one switch.
+/// The rule for the times between the packet-ins of one switch.
 #[derive(Clone, Debug)]
 pub(super) enum Gaps {
-    /// Equal times of `interval` nanoseconds. The switches are staggered evenly over the interval,
-    /// or send in phase.
+    /// Constant times of `interval` nanoseconds. The switches are staggered evenly over the
+    /// interval, or send at the same moments.
     Constant { interval: f64, is_staggered: bool },
-    /// Independent times.
+    /// Independent random times.
     Drawn(Drawn),
-    /// Recorded times.
+    /// Times that were recorded in a file.
     Replay(Arc<Recording>),
 }
 
@@ -60,8 +60,8 @@ pub(super) enum Drawn {
 }
 
 impl Gaps {
-    /// Creates the gaps of a switch. `recording` holds the times of [`Arrivals::Replay`] and is
-    /// ignored otherwise.
+    /// Creates the rule for the gaps of a switch. `recording` reads the times of
+    /// [`Arrivals::Replay`], and is not called for other distributions.
     pub(super) fn new(
         switch: u32,
         rate: f64,
@@ -120,7 +120,7 @@ impl Gaps {
 }
 
 impl Drawn {
-    /// Draws the next gap in nanoseconds, which is never negative and not always finite.
+    /// Draws the next gap in nanoseconds, which is never negative but may be infinite.
     pub(super) fn draw(&self, rng: &mut impl Rng) -> f64 {
         match self {
             Self::Exponential { mean } => mean * rng.sample::<f64, _>(Exp1),
@@ -136,12 +136,12 @@ impl Drawn {
         }
     }
 
-    /// Draws the time that a switch that starts at time 0 waits for its first packet-in.
+    /// Draws the time that a switch that starts at time 0 waits before its first packet-in.
     ///
-    /// Switches that all began with a whole gap would send their first packet-ins almost at the
-    /// same time where gaps vary little. The wait is therefore a uniformly drawn part of a gap. An
-    /// exponential gap is memoryless and stays whole, so that arrivals are exactly a Poisson
-    /// process.
+    /// If every switch began with a complete gap and gaps varied little, all switches would send
+    /// their first packet-ins almost at the same time. The wait is therefore a uniformly drawn part
+    /// of a gap. An exponential gap is memoryless and is used in full, so that arrivals are exactly
+    /// a Poisson process.
     pub(super) fn draw_first(&self, rng: &mut impl Rng) -> f64 {
         let gap = self.draw(rng);
         match self {
@@ -151,8 +151,8 @@ impl Drawn {
     }
 }
 
-/// Returns the mean of a normal variate with mean 1 and the given standard deviation that is drawn
-/// again while negative.
+/// Returns the mean of a normal distribution with mean 1 and the given standard deviation if
+/// negative values are drawn again.
 fn cut_mean(deviation: f64) -> f64 {
     if deviation == 0.0 {
         return 1.0;

@@ -11,8 +11,8 @@ use super::replay::Recording;
 use super::{Nanos, ShardSchedule, Share, SwitchSchedule};
 use crate::config::{Arrivals, Config, Switches, Timing, Traffic};
 
-/// The longest traffic in seconds: a century. Due times then stay far from the end of 64-bit
-/// nanoseconds.
+/// The longest duration of traffic in seconds: a century. Due times in 64-bit nanoseconds then
+/// cannot overflow.
 const MAX_SECONDS: u64 = 100 * 365 * 24 * 3600;
 
 /// The checked parameters of all switches' schedules.
@@ -26,19 +26,20 @@ pub struct SchedulePlan {
 #[derive(Clone, Debug)]
 struct Parameters {
     gaps: Gaps,
-    /// The position of the switch among those that replay its recording.
+    /// The position of the switch among the switches that replay its recording.
     share: Share,
     start: Nanos,
     end: Nanos,
 }
 
 impl SchedulePlan {
-    /// Checks the values of [`Config::traffic`], [`Config::timing`] and [`Config::switches`], and
-    /// reads the recordings that they name. Where overrides overlap, the later one applies.
+    /// Checks [`Config::traffic`], [`Config::timing`] and [`Config::switches`], and reads the
+    /// recordings that they name. Where overrides overlap, the later one applies.
     ///
     /// # Errors
     ///
-    /// Returns an error if a rate, a distribution parameter or a recording cannot make a schedule.
+    /// Returns an error if no schedule can be computed from a rate, a distribution parameter or a
+    /// recording.
     pub fn new(config: &Config, seed: u64) -> Result<Self, ScheduleError> {
         Self::of(&config.traffic, &config.timing, &config.switches, seed)
     }
@@ -96,18 +97,19 @@ impl SchedulePlan {
         Some(SwitchSchedule::new(switch, gaps.clone(), (phase, share), start, end, self.seed))
     }
 
-    /// Returns the merged due times of some switches, ignoring switches that do not exist.
+    /// Returns the due times of some switches, merged in the order of time. Switches that do not
+    /// exist are ignored.
     pub fn shard(&self, switches: impl IntoIterator<Item = u32>) -> ShardSchedule {
         ShardSchedule::new(switches.into_iter().filter_map(|switch| self.switch(switch)))
     }
 
-    /// Returns the number of switches whose delays leave them no time to send.
+    /// Returns the number of switches that never send because of their start and stop delays.
     pub fn silent_switches(&self) -> usize {
         self.switches.iter().filter(|own| own.start >= own.end).count()
     }
 }
 
-/// The traffic settings of one switch.
+/// The traffic settings that apply to one switch.
 #[derive(Clone, Debug)]
 struct Settings<'a> {
     rate: f64,

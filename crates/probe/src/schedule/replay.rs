@@ -13,21 +13,22 @@ use super::share::{ends_of, gaps_of};
 const MAX_TIMES: usize = 16_000_000;
 /// The longest line that is read, in bytes.
 const MAX_LINE: u64 = 256;
-/// The longest single time, in seconds.
+/// The longest time between two packet-ins that a file may contain, in seconds.
 const MAX_SECONDS: f64 = 1e9;
 
-/// Times between packet-ins in nanoseconds, which repeat from the start at the end.
+/// Recorded times between packet-ins in nanoseconds. After the last time, the first one follows
+/// again.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recording {
     pub(super) gaps: Vec<f64>,
     /// The cumulative sums of the times.
     pub(super) ends: Vec<f64>,
-    /// The time that replaces the first gap on the first pass.
+    /// The time that replaces the first gap when the recording is replayed for the first time.
     pub(super) first: Option<f64>,
 }
 
 impl Recording {
-    /// Reads a capture, or else a text file of seconds.
+    /// Reads the times from a capture or, if the file is none, from a text file of seconds.
     pub(super) fn read(path: &Path) -> Result<Self, ScheduleError> {
         let unreadable = |source| ScheduleError::Read { path: path.to_owned(), source };
         if pcap::is_capture(path).map_err(unreadable)? {
@@ -72,7 +73,7 @@ impl Recording {
         Ok(Self::of(gaps, Some(0.0)))
     }
 
-    /// Reads one number of seconds per line; empty lines and lines that start with `#` are ignored.
+    /// Reads one number of seconds per line. Empty lines and lines that start with `#` are ignored.
     fn from_lines(path: &Path, mut input: impl BufRead) -> Result<Self, ScheduleError> {
         let mut gaps = Vec::new();
         let mut text = Vec::new();

@@ -19,19 +19,19 @@ pub struct ShardSchedule {
     /// The schedules, ordered by switch index.
     switches: Vec<SwitchSchedule>,
     /// The tree: the overall winner is at index 0. At node i > 0 is the loser of the match between
-    /// nodes 2 i and 2 i + 1, where node n + i is the switch at index i and n is a power of two.
-    /// Indices without a switch count as exhausted.
+    /// nodes 2 i and 2 i + 1, where n is a power of two and node n + i stands for the switch at
+    /// index i. Indices without a switch count as exhausted.
     losers: Vec<Entry>,
 }
 
-/// A due time in the upper bits, and an index into `switches` in the lower 32.
+/// A due time in the upper 96 bits, and an index into `switches` in the lower 32 bits.
 type Entry = u128;
 
 /// The number of bits of the index in an [`Entry`].
 const PLACE_BITS: u32 = 32;
 
 impl ShardSchedule {
-    /// Merges the schedules of switches; each index should occur once.
+    /// Merges the schedules of switches. Each switch should occur only once.
     pub fn new(switches: impl IntoIterator<Item = SwitchSchedule>) -> Self {
         let mut switches: Vec<_> = switches.into_iter().collect();
         switches.sort_by_key(SwitchSchedule::switch);
@@ -99,7 +99,7 @@ impl Iterator for ShardSchedule {
     }
 }
 
-/// Returns the entry for a due time; an exhausted schedule sorts after all others.
+/// Returns the entry for a due time. An exhausted schedule sorts after all others.
 fn entry(at: Option<Nanos>, place: usize) -> Entry {
     at.map_or(Entry::MAX, |at| Entry::from(at.0) << PLACE_BITS | place as Entry)
 }

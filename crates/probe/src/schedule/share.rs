@@ -1,4 +1,4 @@
-//! The starting points of switches in a recording that they replay together.
+//! The starting points of switches that replay the same recording.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,7 +11,7 @@ use std::hash::Hash;
 /// and the frames of one capture use the same position, so that every frame keeps its own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// The position, from 0.
+    /// The position of the switch, from 0.
     number: u32,
     /// The number of switches that replay the recording.
     of: u32,
@@ -42,9 +42,9 @@ impl Share {
             .collect()
     }
 
-    /// Returns the starting point of the switch in a recording: the index of the time that comes
-    /// first, and the remaining part of this time. The part is `None` if the time applies in full.
-    /// `ends` are the cumulative sums of the times between frames.
+    /// Returns the starting point of the switch in a recording: the index of the first time that
+    /// applies, and the remaining part of this time, or `None` if it applies in full. `ends`
+    /// contains the cumulative sums of the times between frames.
     pub(crate) fn begin(self, ends: &[f64]) -> (usize, Option<f64>) {
         let (Some(total), 1..) = (ends.last(), self.number) else { return (0, None) };
         let offset = total * f64::from(self.number) / f64::from(self.of.max(1));
@@ -55,16 +55,16 @@ impl Share {
         }
     }
 
-    /// Returns the index of the frame with which the switch begins, in a recording whose times are
-    /// not used.
+    /// Returns the index of the frame with which the switch begins, in a recording that is replayed
+    /// without its times.
     pub(crate) fn begin_of(self, frames: usize) -> usize {
         (self.number as usize * frames) / self.of.max(1) as usize
     }
 }
 
 /// Returns the times between the frames of a capture for replay, in nanoseconds. The time before
-/// the first frame is the mean of the others, so that the end leads to the start. Returns `None` if
-/// the stamps span no time. The stamps must be in order.
+/// the first frame is the mean of the others, since replay continues with the first frame after the
+/// last one. Returns `None` if the stamps span no time. The stamps must be in order.
 pub(crate) fn gaps_of(stamps: &[u64]) -> Option<Vec<f64>> {
     let (first, last) = (stamps.first()?, stamps.last()?);
     let mean = (first < last).then(|| (last - first) as f64 / (stamps.len() - 1) as f64)?;

@@ -13,16 +13,16 @@ use super::{Nanos, Share};
 /// The due times of one switch, in order.
 ///
 /// Times are kept as whole nanoseconds plus a fraction, or computed from the number of the
-/// packet-in, so that rounding never adds up.
+/// packet-in, so that rounding errors never add up.
 #[derive(Debug)]
 pub struct SwitchSchedule {
     switch: u32,
-    /// The first nanosecond after the traffic.
+    /// The first nanosecond at which the switch no longer sends.
     end: u64,
     pace: Pace,
 }
 
-/// The source of a switch's due times.
+/// The rule from which a switch's due times are computed.
 #[derive(Debug)]
 enum Pace {
     Constant { start: u64, offset: f64, interval: f64, count: u64 },
@@ -31,8 +31,9 @@ enum Pace {
 }
 
 impl SwitchSchedule {
-    /// Creates the schedule. `phase`, from 0 to 1, delays a switch with a constant interval by that
-    /// part of the interval. `share` determines where a switch begins in a recording.
+    /// Creates the schedule of a switch. `phase`, from 0 to 1, delays a switch with a constant
+    /// interval by this share of the interval. `share` determines at which position a switch begins
+    /// in a recording.
     pub(super) fn new(
         switch: u32,
         gaps: Gaps,
@@ -101,14 +102,14 @@ impl std::iter::FusedIterator for SwitchSchedule {}
 #[derive(Clone, Copy, Debug)]
 struct Clock {
     whole: u64,
-    /// The fraction of a nanosecond beyond `whole`, in 0 to 1.
+    /// The fraction of a nanosecond beyond `whole`, from 0 to 1.
     fraction: f64,
 }
 
 impl Clock {
     fn advance(&mut self, gap: f64) -> u64 {
         let sum = self.fraction + gap;
-        // Rounds down, and saturates for gaps longer than centuries, infinite ones included.
+        // Rounds down, and saturates for gaps longer than centuries or infinite ones.
         let whole = sum as u64;
         self.fraction = sum - whole as f64;
         self.whole = self.whole.saturating_add(whole);
@@ -116,8 +117,8 @@ impl Clock {
     }
 }
 
-/// Returns the random number generator of one switch: a stream of its own under a key made from the
-/// seed.
+/// Returns the random number generator of one switch. All switches share a key made from the seed,
+/// and each has a stream of its own.
 fn stream(seed: u64, switch: u32) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());

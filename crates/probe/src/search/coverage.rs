@@ -5,7 +5,9 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::{LossFreeSearch, Method, Observation, Range};
+use measuring::search::{LossFreeSearch, Range};
+
+use super::{observations, outcome};
 use crate::account::{
     Evidence, HostWork, InSockets, Observed, ProbeWork, Times, Undisturbed, verdict,
 };
@@ -19,7 +21,8 @@ const WARM_UP: f64 = 0.5;
 const MEASURE: f64 = 4.0;
 const DRAIN: f64 = 1.5;
 const SEARCHES: u64 = 100;
-/// The percentage of brackets that must contain the true rate: the confidence that a search states.
+/// The least percentage of brackets that must contain the true rate, which is the confidence that a
+/// search states.
 const HELD: usize = 95;
 
 /// The parameters of a controller with one queue and one server, and of the probe.
@@ -40,7 +43,7 @@ struct Kind {
     batch: usize,
     /// The exponent of the decline of the service rate under overload.
     collapses: f64,
-    /// The share of the service rate above which the controller drops one packet-in in fifty.
+    /// The share of its service rate above which the controller drops one packet-in in fifty.
     drops_from: Option<f64>,
     /// The share of trials in which the probe is absent for 0.3 s.
     away: f64,
@@ -75,7 +78,8 @@ const KINDS: [Kind; 11] = [
 ];
 
 impl Kind {
-    /// Returns the highest loss-free rate of a controller that serves at `cap`.
+    /// Returns the highest loss-free rate of a controller of this kind that serves at the rate
+    /// `cap`.
     fn truth(self, cap: f64) -> f64 {
         let working = self.rests.map_or(1.0, |(rest, period)| 1.0 - rest / period);
         cap * working * self.drops_from.unwrap_or(1.0)
@@ -134,11 +138,11 @@ struct Run {
     /// The packet-ins that wait for the batch to be full: the due time, the departure time and the
     /// service time of each.
     batch: Vec<(f64, f64, f64)>,
-    /// The dropped packet-ins that no later answer has passed over.
+    /// The number of packet-ins that were dropped since the last answer.
     dropped: i64,
     last_answer: Option<f64>,
-    /// The time at which the packet-ins of the current burst left, and the number of late ones
-    /// among them.
+    /// The departure time of the packet-ins in the current burst, and the number of late ones among
+    /// them.
     burst: (f64, u64),
 }
 
@@ -219,8 +223,8 @@ impl Run {
         }
     }
 
-    /// Returns the time at which `work` seconds of work that begin at `begin` are done. The
-    /// controller does not work during its pauses.
+    /// Returns the time at which the controller has done `work` seconds of work that begin at
+    /// `begin`. It does not work during its pauses.
     fn works(&self, begin: f64, mut work: f64) -> f64 {
         let Some((rest, period)) = self.kind.rests else { return begin + work };
         let mut at = begin;
@@ -305,9 +309,9 @@ impl Run {
 /// The results of the searches against one kind of controller.
 #[derive(Default)]
 struct Searches {
-    /// Descriptions of the brackets that do not contain the true rate.
+    /// Descriptions of the brackets that miss the true rate.
     wrong: Vec<String>,
-    /// The number of points over all searches.
+    /// The number of rates that all searches tried.
     points: usize,
     /// The number of brackets that were made by measurement.
     measured: usize,
@@ -324,18 +328,16 @@ fn searches(kind: Kind) -> Searches {
             precision: 0.05,
             is_rough: false,
             loss: 0.0,
-            switches: 1,
+            sources: 1,
         };
         let mut search = LossFreeSearch::new(range);
-        while let Some(rate) = search.bracket.next_rate() {
-            let rate = search.next_rate().filter(|next| *next == rate || search.again.is_some());
-            let Some(rate) = rate else { break };
+        while let Some(rate) = search.next_rate_for_bracket() {
             let trial = kind.trial(cap, rate, &mut random);
-            search.take(rate, &[Observation::of(&trial)]);
+            search.observe(rate, &observations(&[trial]));
             all.points += 1;
         }
-        all.measured += usize::from(matches!(search.bracket.method(), Method::ByMeasurement(_)));
-        let (found, truth) = (search.result(), kind.truth(cap));
+        let (found, truth) = (outcome(&search), kind.truth(cap));
+        all.measured += usize::from(found.loss_free_method.contains("Student's interval"));
         let holds = found.confidence.is_some()
             && found.loss_free_rate.is_some_and(|free| free <= truth)
             && found.lossy_rate.is_some_and(|lossy| truth <= lossy * (1.0 + 1e-9));

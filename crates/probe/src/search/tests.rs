@@ -1,197 +1,14 @@
-//! Tests of the search for the loss-free rate, the highest answer rate and the knee, against
-//! functions that stand for controllers.
+//! Tests of the observations that a search takes from trials.
 
-use proptest::prelude::*;
+use measuring::search::{LossFreeSearch, Observation, Range};
 
-use super::*;
+use super::observation::of;
+use super::{observations, outcome};
 use crate::outcome::Saturated;
-
-pub(super) fn observation(rate: f64, loss: f64) -> Observation {
-    Observation {
-        offered_rate: rate,
-        received_rate: rate * (1.0 - loss),
-        wanted: 1_000,
-        loss: Some(loss),
-        proven_loss: loss,
-        excusable_loss: 0.0,
-        rtt_mean: Some(0.001),
-        longest_gap: 0.0,
-        falling_behind: false,
-        backlogged: false,
-        limited_by_probe: false,
-        silent: false,
-    }
-}
 
 /// Creates a search over rates of one switch.
 fn search_over(low: f64, high: f64, precision: f64, loss: f64) -> LossFreeSearch {
-    LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, switches: 1 })
-}
-
-/// Returns a controller that answers up to a capacity and drops the rest.
-fn capacity(capacity: f64) -> impl FnMut(f64) -> Observation {
-    move |rate| observation(rate, (1.0 - capacity / rate).max(0.0))
-}
-
-/// Runs a search to its end, and returns the rates tried.
-fn run(search: &mut LossFreeSearch, mut controller: impl FnMut(f64) -> Observation) -> Vec<f64> {
-    let mut rates = Vec::new();
-    while let Some(rate) = search.next_rate() {
-        rates.push(rate);
-        search.take(rate, &[controller(rate)]);
-    }
-    rates
-}
-
-#[test]
-fn rates_double_and_the_answers_under_overload_are_measured() {
-    let mut search = search_over(100.0, 100_000.0, 0.1, 0.0);
-    let rates = run(&mut search, capacity(700.0));
-    let mut expected = vec![100.0, 200.0, 400.0, 800.0];
-    expected.extend([1.1 * 700.0; 5]);
-    expected.extend([0.99 * 700.0; 2]);
-    expected.extend([1.05 * 700.0; 2]);
-    // One rate above is tried, since more might be answered there.
-    expected.push(1600.0);
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-6;
-    assert!(rates.len() == expected.len() && rates.iter().zip(&expected).all(near), "{rates:?}");
-    let result = search.result();
-    let free = result.loss_free_rate.expect("found");
-    assert!((free - 693.0).abs() < 1e-6, "{result:?}");
-    assert!(result.lossy_rate.is_some_and(|lossy| (lossy - 700.0).abs() < 1e-6), "{result:?}");
-    assert_eq!(result.confidence, Some(0.95));
-    assert!((result.maximum_received_rate - 700.0).abs() < 1e-6, "{result:?}");
-    assert!(!result.limited_by_probe);
-    assert!(result.loss_free_method.contains("answered 700.0/s in 5 trials"), "{result:?}");
-}
-
-#[test]
-fn repetitions_vote_and_totals_are_over_all_switches() {
-    let range = Range {
-        low: 100.0,
-        high: 100_000.0,
-        precision: 0.1,
-        is_rough: false,
-        loss: 0.0,
-        switches: 16,
-    };
-    let mut search = LossFreeSearch::new(range);
-    let mut controller = capacity(16.0 * 700.0);
-    while let Some(rate) = search.next_rate() {
-        let good = controller(16.0 * rate);
-        search.take(rate, &[good, good, good]);
-    }
-    let result = search.result();
-    let (free, lossy) = (result.loss_free_rate.expect("one"), result.lossy_rate.expect("one"));
-    assert!((free - 0.99 * 11_200.0).abs() < 1e-6 && (lossy - 11_200.0).abs() < 1e-6, "{result:?}");
-}
-
-#[test]
-fn where_overload_shows_no_rate_fresh_votes_decide_at_both_ends() {
-    // The controller loses one packet-in in a hundred above 380 per second, regardless of its
-    // capacity.
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    run(&mut search, |rate| observation(rate, if rate > 380.0 { 0.01 } else { 0.0 }));
-    let result = search.result();
-    let (free, lossy) = (result.loss_free_rate.expect("one"), result.lossy_rate.expect("one"));
-    assert!(free <= 380.0 && 380.0 < lossy && lossy - free <= 0.05 * lossy, "{result:?}");
-    assert_eq!(result.confidence, Some(0.95));
-    assert!(result.loss_free_method.contains("six of six"), "{}", result.loss_free_method);
-}
-
-#[test]
-fn disturbed_trials_are_repeated_and_the_result_says_so() {
-    let disturbed =
-        |rate| Observation { excusable_loss: 0.2, proven_loss: 0.0, ..observation(rate, 0.1) };
-    // From time to time, two trials in a row are disturbed.
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    let (mut controller, mut trial) = (capacity(700.0), 0);
-    let rates = run(&mut search, |rate| {
-        trial += 1;
-        if trial % 5 < 2 { disturbed(rate) } else { controller(rate) }
-    });
-    let result = search.result();
-    let free = result.loss_free_rate.expect("found");
-    assert!((665.0..=700.0).contains(&free), "{result:?}");
-    assert!(result.disturbed_trials as usize >= rates.len() / 5, "{result:?}");
-    assert!(result.loss_free_method.contains("were repeated"), "{}", result.loss_free_method);
-    assert!(!result.limited_by_probe);
-    // If the host pauses in every trial above a rate, the host lowers the result.
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    let mut at_300 = 0;
-    run(&mut search, |rate| {
-        at_300 += u32::from(rate == 400.0);
-        if rate > 300.0 { disturbed(rate) } else { observation(rate, 0.0) }
-    });
-    let result = search.result();
-    assert_eq!(at_300, 1 + MAX_REPEATS);
-    assert!(result.limited_by_probe && result.confidence.is_none(), "{result:?}");
-    let method = &result.loss_free_method;
-    assert!(method.contains("it is the host's pauses that lowered it"), "{method}");
-}
-
-#[test]
-fn a_search_that_sees_no_loss_free_rate_goes_below_its_lowest() {
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    let rates = run(&mut search, capacity(7.0));
-    assert_eq!(rates.get(..5), Some([100.0, 50.0, 25.0, 12.5, 6.25].as_slice()), "{rates:?}");
-    let result = search.result();
-    let (free, lossy) = (result.loss_free_rate.expect("one"), result.lossy_rate.expect("one"));
-    assert!(free <= 7.0 && 7.0 <= lossy * 1.000_001 && lossy - free < 0.4, "{result:?}");
-}
-
-#[test]
-fn a_controller_that_rests_is_not_one_that_stopped() {
-    // The controller is silent at the end of every third trial.
-    let silent = |rate| Observation { silent: true, ..observation(rate, 0.2) };
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    let (mut controller, mut trial) = (capacity(700.0), 0);
-    run(&mut search, |rate| {
-        trial += 1;
-        if trial % 3 == 2 { silent(rate) } else { controller(rate) }
-    });
-    let result = search.result();
-    assert!(!search.has_stopped());
-    assert!(
-        result.loss_free_rate.is_some_and(|free| (665.0..=700.0).contains(&free)),
-        "{result:?}"
-    );
-    assert!(result.loss_free_method.contains("A longer --drain"), "{}", result.loss_free_method);
-    // A controller that answers in no repetition has stopped.
-    let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-    let rates = run(&mut search, |rate| match rate > 150.0 {
-        true => silent(rate),
-        false => observation(rate, 0.0),
-    });
-    assert_eq!(rates, [100.0, 200.0, 200.0, 200.0, 200.0]);
-    assert!(search.has_stopped());
-    assert_eq!((search.result().loss_free_rate, search.result().confidence), (None, None));
-}
-
-#[test]
-fn points_without_trials_end_the_search_in_bounds() {
-    let mut search = search_over(100.0, 1000.0, 0.1, 0.0);
-    let mut points = 0;
-    while let Some(rate) = search.next_rate() {
-        search.take(rate, &[]);
-        points += 1;
-    }
-    assert_eq!(points, MAX_POINTS);
-    assert_eq!(search.result().loss_free_rate, None);
-}
-
-#[test]
-fn rates_that_are_not_met_exactly_change_nothing() {
-    let mut exact = search_over(100.0, 100_000.0, 0.1, 0.0);
-    let mut inexact = exact.clone();
-    let rates = run(&mut exact, capacity(700.0));
-    let mut controller = capacity(700.0);
-    let tried = run(&mut inexact, |rate| {
-        let observed = controller(rate);
-        Observation { offered_rate: 1.03 * rate, ..observed }
-    });
-    assert_eq!(rates, tried);
-    assert!(inexact.result().loss_free_rate.is_some_and(|free| (free - 693.0).abs() < 1e-6));
+    LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, sources: 1 })
 }
 
 #[test]
@@ -207,24 +24,30 @@ fn a_trial_is_observed_by_its_metrics() {
     trial.rtt_from_due.samples = 900;
     trial.rtt_from_due.mean_ns = 2e6;
     trial.verdict.saturated = Saturated::Probe;
-    let observed = Observation::of(&trial);
+    let observed = of(&trial);
     let expected = Observation {
         received_rate: 900.0,
         loss: Some(0.1),
         proven_loss: 0.0,
         rtt_mean: Some(0.002),
-        limited_by_probe: true,
-        ..observation(1000.0, 0.1)
+        limited_by_tester: true,
+        offered_rate: 1000.0,
+        wanted: 1_000,
+        excusable_loss: 0.0,
+        longest_gap: 0.0,
+        falling_behind: false,
+        backlogged: false,
+        silent: false,
     };
     assert_eq!(observed, expected);
     let mut search = search_over(62.5, 1000.0, 0.1, 0.1);
-    search.observe(62.5, &[trial.clone(), trial.clone()]);
-    let result = search.result();
+    search.observe(62.5, &observations(&[trial.clone(), trial.clone()]));
+    let result = outcome(&search);
     assert_eq!((result.loss_free_rate, result.disturbed_trials), (None, 2));
     assert_eq!(result.maximum_received_rate, 900.0);
     assert_eq!(search.next_rate(), Some(62.5), "it is repeated");
     trial.completion = crate::outcome::Completion::Failed { reason: "refused".to_owned() };
-    assert_eq!(Observation::of(&trial).loss, None);
+    assert_eq!(of(&trial).loss, None);
 }
 
 #[test]
@@ -255,9 +78,9 @@ fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
         trial.verdict.account = Some(account);
         trial.verdict.saturated =
             if rate > capacity { Saturated::Controller } else { Saturated::Neither };
-        search.observe(rate, std::slice::from_ref(&trial));
+        search.observe(rate, &observations(std::slice::from_ref(&trial)));
     }
-    let result = search.result();
+    let result = outcome(&search);
     let free = result.loss_free_rate.expect("found");
     assert!((1900.0..=2040.0).contains(&free), "{free}");
     assert!(result.lossy_rate.is_some_and(|lossy| lossy < 2150.0), "{:?}", result.lossy_rate);
@@ -265,301 +88,4 @@ fn a_controller_that_queues_is_not_loss_free_beyond_its_capacity() {
     // then beyond the rates with which the controller keeps up.
     assert_eq!((result.knee_rate, result.knee_low_rate), (None, None), "{}", result.knee_method);
     assert!(result.knee_method.contains("rises up to the highest loss-free rate"));
-}
-
-#[test]
-fn the_search_looks_closer_where_the_knee_is() {
-    // The knee lies far below the first loss, in a range that only the doublings have covered.
-    let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
-    let mut controller = capacity(50_000.0);
-    let rates = run(&mut search, |rate| Observation {
-        rtt_mean: Some(1e-3 * (1.0 + (rate / 1000.0).powi(4))),
-        ..controller(rate)
-    });
-    // The elasticity of the response time is 1 where 3 x^4 = 1.
-    let expected = 1000.0 * (1.0f64 / 3.0).powf(0.25);
-    let knee = search.result().knee_rate.expect("a knee");
-    assert!((knee / expected - 1.0).abs() < 0.05, "{knee} instead of {expected}");
-    assert!(rates.len() < MAX_POINTS / 2, "{rates:?}");
-}
-
-#[test]
-fn tolerated_loss_is_no_loss() {
-    let mut search = search_over(100.0, 100_000.0, 0.01, 0.1);
-    run(&mut search, capacity(900.0));
-    let rate = search.result().loss_free_rate.expect("found");
-    assert!((990.0..=1000.0).contains(&rate), "{rate}");
-}
-
-#[test]
-fn a_controller_that_takes_everything_is_tried_up_to_the_highest_rate() {
-    let mut search = search_over(100.0, 1000.0, 0.1, 0.0);
-    let rates = run(&mut search, capacity(1e9));
-    assert_eq!(rates, [100.0, 200.0, 400.0, 800.0, 1000.0, 1000.0]);
-    let result = search.result();
-    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(1000.0), None));
-}
-
-#[test]
-fn a_controller_that_loses_some_at_every_rate_is_given_up_where_too_few_packet_ins_are_due() {
-    let mut search = search_over(100.0, 100.0, 0.1, 0.0);
-    let rates = run(&mut search, |rate| Observation {
-        wanted: (10.0 * rate) as u64,
-        ..observation(rate, 0.1)
-    });
-    assert_eq!(rates, [100.0, 50.0, 25.0, 12.5, 6.25, 3.125, 1.5625]);
-    let result = search.result();
-    assert_eq!((result.loss_free_rate, result.confidence), (None, None), "{result:?}");
-    assert!(
-        result.loss_free_method.contains("No rate was loss-free, down to 1.562/s"),
-        "{result:?}"
-    );
-}
-
-#[test]
-fn a_controller_that_never_answers_ends_the_search() {
-    let mut dead = search_over(100.0, 1000.0, 0.1, 0.0);
-    let silent = |rate| Observation { silent: true, ..observation(rate, 1.0) };
-    assert_eq!(run(&mut dead, silent), [100.0; 4]);
-    let result = dead.result();
-    assert_eq!((result.maximum_received_rate, result.maximum_at_rate), (0.0, None));
-}
-
-#[test]
-fn a_trial_without_packets_is_no_success() {
-    let mut search = search_over(100.0, 1000.0, 0.1, 1.0);
-    run(&mut search, |rate| Observation { loss: None, ..observation(rate, 0.0) });
-    assert_eq!(search.result().loss_free_rate, None);
-}
-
-#[test]
-fn one_bad_trial_does_not_hide_the_capacity() {
-    for bad in 0..12 {
-        let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-        let mut controller = capacity(700.0);
-        let mut trial = 0;
-        run(&mut search, |rate| {
-            trial += 1;
-            if trial - 1 == bad { observation(rate, 0.5) } else { controller(rate) }
-        });
-        let rate = search.result().loss_free_rate.expect("found");
-        assert!((665.0..=700.0).contains(&rate), "bad trial {bad}: {rate}");
-    }
-}
-
-#[test]
-fn one_lucky_trial_does_not_raise_the_capacity() {
-    for lucky in 0..12 {
-        let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);
-        let mut controller = capacity(700.0);
-        let mut trial = 0;
-        run(&mut search, |rate| {
-            trial += 1;
-            if trial - 1 == lucky { observation(rate, 0.0) } else { controller(rate) }
-        });
-        let rate = search.result().loss_free_rate.expect("found");
-        assert!((665.0..=700.0).contains(&rate), "lucky trial {lucky}: {rate}");
-    }
-}
-
-#[test]
-fn the_limit_of_the_probe_is_not_that_of_the_controller() {
-    let mut search = search_over(100.0, 100_000.0, 0.1, 0.0);
-    run(&mut search, |rate| Observation {
-        limited_by_probe: rate > 500.0,
-        ..observation(rate, 0.0)
-    });
-    let result = search.result();
-    assert!(result.limited_by_probe);
-    assert_eq!(result.lossy_rate, None);
-    let rate = result.loss_free_rate.expect("found");
-    assert!((450.0..=500.0).contains(&rate), "{rate}");
-}
-
-/// Runs a search against a controller that answers `answered(rate)` of each rate. Returns the
-/// loss-free rate, the highest answer rate, and the offered rate at which it occurred.
-fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
-    let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
-    let rates = run(&mut search, |rate| observation(rate, 1.0 - answered(rate) / rate));
-    assert!(rates.len() < MAX_POINTS * 3 / 4, "{rates:?}");
-    let result = search.result();
-    let at = result.maximum_at_rate.expect("something is answered");
-    (result.loss_free_rate, result.maximum_received_rate, at)
-}
-
-#[test]
-fn the_maximum_is_searched_for_beyond_the_loss_free_rate() {
-    // The controller loses one packet-in in a hundred above 380 per second, and answers up to
-    // 3,500.
-    let (free, most, at) = maximum(|rate| match rate {
-        ..380.0 => rate,
-        _ => (0.99 * rate).min(3500.0),
-    });
-    assert!(free.is_some_and(|free| (350.0..380.0).contains(&free)), "{free:?}");
-    assert!((3400.0..=3500.1).contains(&most), "{most}");
-    assert!(at >= 3400.0, "{at}");
-}
-
-#[test]
-fn the_maximum_of_a_controller_that_collapses_is_at_its_peak() {
-    // The controller spends time on packet-ins in excess of its capacity as well.
-    let (free, most, at) = maximum(|rate| rate.min(1000.0 * (1000.0 / rate).powi(2)));
-    assert!(free.is_some_and(|free| (940.0..=1000.0).contains(&free)), "{free:?}");
-    assert!((940.0..=1000.0).contains(&most) && (940.0..=1060.0).contains(&at), "{most} at {at}");
-    // The collapse lies between two doublings, far above the first loss.
-    let (free, most, at) = maximum(|rate| match rate {
-        ..500.0 => rate,
-        ..3000.0 => 0.999 * rate,
-        _ => 100.0,
-    });
-    assert!(free.is_some_and(|free| free < 500.0), "{free:?}");
-    assert!((2500.0..=3000.0).contains(&most) && at <= 3000.0, "{most} at {at}");
-}
-
-#[test]
-fn rates_that_failed_are_no_part_of_the_knee() {
-    // The response time bends at 395 per second, above the loss-free rate of 320.
-    let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
-    run(&mut search, |rate| Observation {
-        rtt_mean: Some(1e-3 * (1.0 + (rate / 520.0).powi(4))),
-        ..observation(rate, if rate > 320.0 { 0.01 } else { 0.0 })
-    });
-    let result = search.result();
-    let free = result.loss_free_rate.expect("found");
-    assert!((300.0..=320.0).contains(&free), "{free}");
-    assert_eq!(result.knee_rate, None, "{}", result.knee_method);
-    // A failed trial at a passed rate is left out as well.
-    let mut search = search_over(100.0, 1e6, 0.02, 0.0);
-    while let Some(rate) = search.next_rate() {
-        let load = rate / 10_000.0;
-        let good = match load < 1.0 {
-            true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
-            false => observation(rate, 1.0 - 1.0 / load),
-        };
-        let bad = Observation { rtt_mean: Some(3.0), ..observation(rate, 0.5) };
-        let mut observations = [good; 10];
-        observations[4] = bad;
-        search.take(rate, &observations);
-    }
-    let knee = search.result().knee_rate.expect("a knee");
-    assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
-}
-
-#[test]
-fn the_knee_leaves_out_trials_with_a_backlog() {
-    let mut search = search_over(100.0, 1e6, 0.02, 0.0);
-    while let Some(rate) = search.next_rate() {
-        let load = rate / 10_000.0;
-        let good = match load < 1.0 {
-            true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
-            false => observation(rate, 1.0 - 1.0 / load),
-        };
-        // This trial passes, but its response time depends on the length of the trial.
-        let backlogged = Observation { rtt_mean: Some(3.0), backlogged: true, ..good };
-        search.take(rate, &[good, backlogged, good]);
-    }
-    let knee = search.result().knee_rate.expect("a knee");
-    assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
-}
-
-#[test]
-fn a_rough_search_tries_each_rate_once_and_states_no_confidence() {
-    let rough = Range {
-        low: 100.0,
-        high: 100_000.0,
-        precision: 0.25,
-        is_rough: true,
-        loss: 0.0,
-        switches: 1,
-    };
-    let mut search = LossFreeSearch::new(rough);
-    let rates = run(&mut search, capacity(1200.0));
-    assert!(rates.len() <= 10, "{rates:?}");
-    let mut once = rates.clone();
-    once.sort_by(f64::total_cmp);
-    once.dedup();
-    assert_eq!(once.len(), rates.len(), "{rates:?}");
-    let result = search.result();
-    assert_eq!((result.loss_free_rate, result.lossy_rate), (Some(1200.0), Some(1600.0)));
-    assert_eq!(result.confidence, None);
-    assert!(result.loss_free_method.contains("one trial at each rate"), "{result:?}");
-}
-
-#[test]
-fn a_search_finds_the_knee_on_its_way() {
-    let mut search = search_over(100.0, 1e6, 0.02, 0.0);
-    run(&mut search, |rate| {
-        let load = rate / 10_000.0;
-        match load < 1.0 {
-            true => Observation { rtt_mean: Some(1e-4 / (1.0 - load)), ..observation(rate, 0.0) },
-            false => Observation { rtt_mean: Some(1.0), ..observation(rate, 1.0 - 1.0 / load) },
-        }
-    });
-    let result = search.result();
-    let knee = result.knee_rate.expect("a knee");
-    assert!((knee / 5000.0 - 1.0).abs() < 0.1, "{knee}");
-    assert!(result.knee_method.contains("Kleinrock"), "{}", result.knee_method);
-    let (low, high) = (result.knee_low_rate.expect("one"), result.knee_high_rate.expect("one"));
-    assert!(low < 5000.0 && 5000.0 < high && high < 1.5 * low, "{low} to {high}");
-}
-
-proptest! {
-    #[test]
-    fn every_search_ends_in_bounds(
-        low in 1.0f64..1e4,
-        factor in 1.0f64..1e4,
-        precision in 0.0f64..1.0,
-        luck in proptest::collection::vec(any::<bool>(), MAX_POINTS),
-    ) {
-        let high = low * factor;
-        let mut search = search_over(low, high, precision, 0.0);
-        let mut luck = luck.into_iter();
-        let rates = run(&mut search, |rate| {
-            observation(rate, if luck.next().unwrap_or(true) { 0.0 } else { 0.1 })
-        });
-        prop_assert!(rates.len() <= MAX_POINTS);
-        for rate in &rates {
-            prop_assert!((low / 1024.0..=high).contains(rate));
-        }
-        let result = search.result();
-        if let (Some(free), Some(lossy)) = (result.loss_free_rate, result.lossy_rate) {
-            prop_assert!(free < lossy);
-        }
-    }
-
-    #[test]
-    fn no_knee_is_above_the_loss_free_rate(
-        bend in 20.0f64..2e4,
-        lossy in 20.0f64..2e4,
-        noise in proptest::collection::vec(0.7f64..1.4, MAX_POINTS),
-    ) {
-        let mut search = search_over(10.0, 1e5, 0.05, 0.0);
-        let mut noise = noise.into_iter();
-        run(&mut search, |rate| Observation {
-            rtt_mean: Some(noise.next().unwrap_or(1.0) * (1.0 + (rate / bend).powi(3))),
-            ..observation(rate, if rate > lossy { 0.02 } else { 0.0 })
-        });
-        let result = search.result();
-        let free = result.loss_free_rate.expect("above the lowest rate");
-        if let (Some(low), Some(knee), Some(high)) =
-            (result.knee_low_rate, result.knee_rate, result.knee_high_rate)
-        {
-            prop_assert!(low <= knee && knee <= high && high <= free * 1.000_001, "{result:?}");
-        }
-    }
-
-    #[test]
-    fn the_capacity_is_found_within_the_precision(
-        capacity_of in 150.0f64..9e4,
-        precision in 0.005f64..0.5,
-    ) {
-        let mut search = search_over(100.0, 1e5, precision, 0.0);
-        let rates = run(&mut search, capacity(capacity_of));
-        prop_assert!(rates.len() < MAX_POINTS / 2);
-        let result = search.result();
-        let free = result.loss_free_rate.expect("above the lowest rate");
-        let lossy = result.lossy_rate.expect("below the highest rate");
-        prop_assert!(free <= capacity_of && capacity_of <= lossy * 1.000_001);
-        prop_assert!(lossy - free <= precision * lossy * 1.000_001);
-    }
 }

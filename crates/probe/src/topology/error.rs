@@ -18,17 +18,17 @@ pub enum TopologyError {
         u64::from(switch.0) + 1
     )]
     TooFewPorts {
-        /// The switch.
+        /// The index of the switch.
         switch: SwitchIndex,
-        /// The number of ports that its links need.
+        /// The number of ports that the links of the switch need.
         needed: usize,
-        /// The number of ports that it has.
+        /// The number of ports of the switch.
         ports: u16,
     },
-    /// A tree with a fanout of 0.
+    /// The topology is a tree with a fanout of 0.
     #[error("a tree needs a fanout of at least 1")]
     NoFanout,
-    /// A leaf-spine without spines, or without leaves.
+    /// The topology is a leaf-spine network without spines or without leaves.
     #[error(
         "a leaf-spine of {spines} spines needs at least 1 spine and {} switches, not {switches}",
         u64::from(*spines) + 1
@@ -42,7 +42,7 @@ pub enum TopologyError {
     /// A file could not be read.
     #[error("cannot read topology file {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The error of the operating system.
         source: io::Error,
@@ -50,7 +50,7 @@ pub enum TopologyError {
     /// A line of a file is invalid.
     #[error("{}:{line}: {reason}", path.display())]
     Syntax {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The line number, from 1.
         line: usize,
@@ -63,7 +63,7 @@ pub enum TopologyError {
         path.display()
     )]
     TooFewNodes {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The number of nodes in the file.
         nodes: usize,

@@ -1,4 +1,4 @@
-//! Topologies that are generated from a rule.
+//! Topologies that are generated from a rule: chains, trees and leaf-spine networks.
 
 use super::{Topology, TopologyError};
 

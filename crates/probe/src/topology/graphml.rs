@@ -3,7 +3,7 @@
 //! The reader takes the nodes and edges of the first `graph` element (GraphML Primer, sections "The
 //! Graph" and "Nested Graphs": nodes of nested graphs count as well). Nodes become switches in the
 //! order of the file, regardless of their labels and coordinates, and edges become links in the
-//! order of the file. An undirected edge is one link; parallel edges are parallel links. A directed
+//! order of the file. An undirected edge is one link. Parallel edges are parallel links. A directed
 //! edge and its reverse are the two directions of one link. A directed edge without a reverse is
 //! also a link, because emulated links have no direction. A self loop is not a link: it is dropped,
 //! and a note says so.
@@ -69,7 +69,7 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     Ok(topology)
 }
 
-/// The contents of a file.
+/// The nodes and edges of a GraphML file.
 struct Graph {
     nodes: usize,
     edges: Vec<Edge>,
@@ -84,7 +84,7 @@ struct Edge {
     directed: bool,
 }
 
-/// An edge as it is written in the file; its nodes may be defined later.
+/// An edge as it is written in the file. Its nodes may be defined later.
 struct NamedEdge {
     source: String,
     target: String,
@@ -94,7 +94,7 @@ struct NamedEdge {
 
 impl Graph {
     fn read(path: &Path) -> Result<Self, TopologyError> {
-        // Labels may have any encoding; the parts that are used here are ASCII in practice.
+        // Labels may have any encoding. The parts that are used here are ASCII in practice.
         let bytes = input::read(path)
             .map_err(|source| TopologyError::Read { path: path.to_owned(), source })?;
         Self::parse(&String::from_utf8_lossy(&bytes), path)
@@ -134,7 +134,8 @@ impl Graph {
         }
     }
 
-    /// Looks up the nodes of all edges. Returns the number of self loops.
+    /// Looks up the nodes of all edges by name. Returns the number of self loops, which are
+    /// dropped.
     fn resolve(
         &mut self,
         edges: Vec<NamedEdge>,
@@ -160,9 +161,9 @@ impl Graph {
         Ok(self_loops)
     }
 
-    /// Returns the links for the edges; opposite directed edges are paired.
+    /// Returns the links for the edges. A directed edge and its reverse become one link.
     fn links(&self) -> Vec<(u32, u32)> {
-        // Directed edges without their reverse so far, by (source, target).
+        // The directed edges so far whose reverse is missing, by (source, target).
         let mut unpaired: HashMap<(u32, u32), usize> = HashMap::new();
         let mut links = Vec::with_capacity(self.edges.len());
         for edge in &self.edges {
@@ -185,8 +186,8 @@ impl Graph {
 struct Parser<'a> {
     walk: Walk<'a>,
     root_seen: bool,
-    /// The enclosing graphs: the default direction of the edges of each, or `None` for an ignored
-    /// graph.
+    /// The enclosing graphs, from the outermost: whether the edges of each are directed by default,
+    /// or `None` if the graph is ignored.
     graphs: Vec<Option<bool>>,
     graph_seen: bool,
     nodes: HashMap<String, u32>,
@@ -319,7 +320,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// The position in the file, for messages.
+/// The position in the file, which error messages contain.
 struct Walk<'a> {
     path: &'a Path,
     text: &'a str,

@@ -15,7 +15,7 @@ pub(super) fn build(path: &Path, switch_count: u32, ports: u16) -> Result<Topolo
     parse(&text, path, switch_count, ports)
 }
 
-/// Reads only the size of the topology in a links file, without the links of switches beyond
+/// Determines only the size of the topology in a links file, without the links of switches beyond
 /// `switch_count`.
 ///
 /// # Errors

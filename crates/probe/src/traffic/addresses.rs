@@ -4,7 +4,7 @@
 //! generated again on its own. All MAC addresses are locally administered and unicast (IEEE
 //! 802-2014, section 8.4). Unless they are random, their first byte tells their origin: 02 hosts,
 //! 06 serial sources, 0a serial destinations. IPv4 addresses that belong to no host lie in 32.0.0.0
-//! to 95.255.255.255, which contains no special-use ranges; they stay within control messages and
+//! to 95.255.255.255, which contains no special-use ranges. They stay within control messages and
 //! reach no network.
 
 use std::fmt;
@@ -20,7 +20,7 @@ impl MacAddress {
     /// The broadcast address ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// Returns the address that consists of a first byte and the lower 40 bits of a number.
+    /// Returns the address that consists of the byte `first` and the lower 40 bits of `number`.
     pub(super) const fn numbered(first: u8, number: u64) -> Self {
         let [_, _, _, a, b, c, d, e] = number.to_be_bytes();
         Self([first, a, b, c, d, e])
@@ -34,7 +34,7 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// The first bytes of MAC addresses, by origin.
+/// The first bytes of generated MAC addresses, by the kind of their owner.
 pub(super) const HOST: u8 = 0x02;
 const SERIAL_SOURCE: u8 = 0x06;
 const SERIAL_DESTINATION: u8 = 0x0a;
@@ -82,7 +82,7 @@ pub(super) fn serial_port(end: End, number: u64) -> u16 {
     FIRST_PORT + (number.wrapping_add(shift) % PORTS) as u16
 }
 
-/// A generator of random addresses; those of different packets are independent.
+/// A generator of random addresses. Addresses of different packets are independent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     seed: u64,

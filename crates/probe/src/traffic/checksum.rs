@@ -1,16 +1,17 @@
 //! The Internet checksum, updated incrementally (RFC 1071, RFC 1624).
 //!
-//! Sums are ones' complement sums of 16-bit words, held in a `u64` that is folded at the end.
-//! Because 2^16 is 1 modulo 2^16 - 1, wider numbers may be added unchanged.
+//! Sums are ones' complement sums of 16-bit words, held in a `u64` that is folded at the end. Since
+//! 2^16 is 1 modulo 2^16 - 1, wider numbers may be added without being split into words.
 
-/// Returns the sum of bytes that begin at an even offset; an odd last byte is padded with zero.
+/// Returns the ones' complement sum of bytes that begin at an even offset. An odd last byte is
+/// padded with zero.
 pub(super) fn sum(bytes: &[u8]) -> u64 {
     let words = bytes.chunks_exact(2);
     let last = words.remainder().first().map_or(0, |byte| u64::from(*byte) << 8);
     words.fold(last, |sum, word| sum + u64::from(u16::from_be_bytes([word[0], word[1]])))
 }
 
-/// Returns a 64-bit number as a summand.
+/// Returns a 64-bit number in a form that can be added to a sum.
 pub(super) fn wide(number: u64) -> u64 {
     (number >> 32) + (number & 0xffff_ffff)
 }
@@ -29,12 +30,13 @@ pub(super) fn at_odd_offset(sum: u64) -> u64 {
     u64::from(fold(sum).swap_bytes())
 }
 
-/// Returns the checksum for a sum.
+/// Returns the Internet checksum for the sum of the covered bytes.
 pub(super) fn finish(sum: u64) -> u16 {
     !fold(sum)
 }
 
-/// Returns the UDP checksum for a sum; a checksum of zero would mean that there is none (RFC 768).
+/// Returns the UDP checksum for the sum of the covered bytes. A checksum of zero is replaced by
+/// 0xffff, because zero would mean that there is no checksum (RFC 768).
 pub(super) fn finish_udp(sum: u64) -> u16 {
     match finish(sum) {
         0 => 0xffff,

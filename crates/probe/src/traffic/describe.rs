@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 
 use super::frames::{ETHERNET_HEADER, PROTOCOL_TCP, PROTOCOL_UDP};
 
-/// Describes a frame by what controllers examine first: addresses and ports of TCP and UDP over
-/// IPv4, else the EtherType; and by its length.
+/// Describes a frame by the addresses and ports of TCP or UDP over IPv4, or else by its EtherType,
+/// and by its length. Controllers examine these fields first.
 pub(crate) fn describe(frame: &[u8]) -> String {
     let length = frame.len();
     let what = ipv4(frame).or_else(|| {

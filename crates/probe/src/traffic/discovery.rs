@@ -4,7 +4,7 @@ use super::replay::ethertype;
 
 /// The EtherType of LLDP (IEEE 802.1AB).
 const LLDP: u16 = 0x88cc;
-/// The EtherType of broadcast domain discovery: LLDP frames that ONOS and Floodlight send to
+/// The EtherType of broadcast domain discovery (BDDP): LLDP frames that ONOS and Floodlight send to
 /// broadcast addresses in order to see links that cross other switches.
 const BDDP: u16 = 0x8942;
 

@@ -31,12 +31,12 @@ pub enum HostsError {
     NoFreePort {
         /// The index of the switch, from 0.
         switch: u32,
-        /// The number of its ports.
+        /// The number of ports of the switch.
         ports: u16,
     },
 }
 
-/// The reason why frames cannot be made.
+/// The reason why frames cannot be generated.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -48,14 +48,14 @@ pub enum FrameError {
     Length {
         /// The kind of frame.
         kind: &'static str,
-        /// The configured length.
+        /// The configured length in bytes.
         bytes: usize,
-        /// The shortest possible length.
+        /// The shortest possible length in bytes.
         min: usize,
-        /// The longest possible length.
+        /// The longest possible length in bytes.
         max: usize,
     },
-    /// There are too few hosts for traffic between hosts.
+    /// There are fewer than two hosts for traffic between hosts.
     #[error(
         "traffic between emulated hosts needs at least two of them; raise switches.hosts or \
          switches.count, or draw all addresses serially or at random"
@@ -67,10 +67,10 @@ pub enum FrameError {
     /// A capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A capture holds no frames.
+    /// A capture contains no frames.
     #[error("{}: the capture has no frames to replay", path.display())]
     NoFrames {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
     /// A frame of a capture is not an Ethernet frame.
@@ -78,7 +78,7 @@ pub enum FrameError {
         "{}, frame {number}: link-layer type {link_type} is not Ethernet (1)", path.display()
     )]
     NotEthernet {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The number of the frame, from 1.
         number: usize,
@@ -91,23 +91,23 @@ pub enum FrameError {
          longer ones are usually made with segmentation offload on", path.display()
     )]
     ReplayedLength {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The number of the frame, from 1.
         number: usize,
-        /// The length of the frame.
+        /// The length of the frame in bytes.
         bytes: usize,
-        /// The shortest possible length.
+        /// The shortest possible length in bytes.
         min: usize,
-        /// The longest possible length.
+        /// The longest possible length in bytes.
         max: usize,
     },
     /// A capture is too large to be held in memory.
     #[error("{}: more than {max} bytes of frames; cut the capture", path.display())]
     TooLarge {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The maximum number of bytes that are held.
+        /// The maximum number of bytes of frames that are held in memory.
         max: usize,
     },
 }

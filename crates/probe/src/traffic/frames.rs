@@ -7,7 +7,7 @@
 //!
 //! The shortest TCP SYN has 66 bytes: Ethernet 14, IPv4 20, TCP 20 and 12 bytes of options. The
 //! options are two no-operations and the time stamp option (RFC 7323, appendix A), which holds the
-//! tag; its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
+//! tag. Its second half, TSecr, has no meaning without an ACK (section 3.2). Longer SYNs have no
 //! options and carry data, as RFC 9293, section 3.10.7.2, allows. Data and UDP payload are zero up
 //! to the packet id at the end.
 
@@ -28,9 +28,9 @@ use crate::topology::Port;
 /// The frame lengths that RFC 8456, section 4.2, recommends, in bytes.
 pub const RFC8456_FRAME_BYTES: [usize; 3] = [128, 512, 1508];
 pub(super) const ETHERNET_HEADER: usize = 14;
-/// The offset of the TCP or UDP header.
+/// The offset of the TCP or UDP header in a frame without VLAN tags.
 const L4: usize = 34;
-/// The length of Ethernet and IPv4 headers and of TCP or UDP ports.
+/// The length of the headers up to the TCP or UDP ports, inclusive.
 const ADDRESSED: usize = 38;
 const TCP_SEQUENCE: usize = 38;
 const TCP_CHECKSUM: usize = 50;
@@ -38,11 +38,11 @@ const UDP_CHECKSUM: usize = 40;
 pub(super) const PROTOCOL_TCP: u8 = 6;
 pub(super) const PROTOCOL_UDP: u8 = 17;
 
-/// Checks the length of generated frames; captured frames keep their own length.
+/// Checks the length of generated frames. Captured frames keep their own length.
 ///
 /// # Errors
 ///
-/// Returns an error if no such frame can be made; the error contains the possible lengths.
+/// Returns an error if no such frame can be made. The error contains the possible lengths.
 pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> {
     let Some(min) = frame.least_bytes() else { return Ok(()) };
     if (min..=MAX_FRAME_BYTES).contains(&bytes) {
@@ -57,7 +57,8 @@ pub fn check_frame_bytes(frame: &Frame, bytes: usize) -> Result<(), FrameError> 
 pub struct FramePlan {
     addresses: Addresses,
     contents: Vec<Content>,
-    /// The index into `contents` for each switch (empty if all switches use the first entry).
+    /// The index in `contents` of the content of each switch (empty if all switches use the first
+    /// content).
     of_switch: Vec<usize>,
     /// The position of each switch among the switches with the same content.
     sharing: Vec<Share>,
@@ -79,7 +80,7 @@ pub struct FrameSource {
     draws: Draws,
     addresses: Addresses,
     content: Content,
-    /// The index of the recording's frame that comes first.
+    /// The index of the frame in the recording with which the switch begins.
     begin: u64,
     hosts: Hosts,
     peers: Peers,
@@ -121,13 +122,13 @@ struct Fields {
 }
 
 impl FramePlan {
-    /// Checks what is to be sent, and reads the captures that are to be replayed. Where overrides
-    /// overlap, the later one applies.
+    /// Checks the configured frames, and reads the captures to replay. Where overrides overlap, the
+    /// later one applies.
     ///
     /// # Errors
     ///
-    /// Returns an error if frames of the configured length cannot be made, if there are too few
-    /// hosts or too many switches, or if a capture cannot be read or its frames cannot be sent.
+    /// Returns an error if frames of the configured length cannot be generated, if there are too
+    /// few hosts or too many switches, or if a capture cannot be read or its frames cannot be sent.
     pub fn new(traffic: &Traffic, switches: &Switches) -> Result<Self, FrameError> {
         if switches.count > PacketId::MAX_SWITCHES {
             return Err(FrameError::TooManySwitches(switches.count));
@@ -175,7 +176,8 @@ impl FramePlan {
         &self.notes
     }
 
-    /// Returns the source of one switch's frames. Frames of a trial are recognised by its `key`.
+    /// Returns the generator of one switch's frames, or `None` if there is no such switch. The
+    /// `key` distinguishes frames of this trial from those of other trials.
     pub fn source(
         &self,
         switch: u32,
@@ -202,7 +204,8 @@ impl FramePlan {
         })
     }
 
-    /// Returns the index into `contents` of a recording, which is read unless it was already read.
+    /// Returns the index of a recording in `contents`. The recording is read unless this was done
+    /// before.
     fn add_recording(
         &mut self,
         path: &PathBuf,
@@ -286,9 +289,9 @@ impl FrameSource {
 }
 
 impl FrameSource {
-    /// Returns the host to which `source` sends in a round: each other host in turn, except those
-    /// behind the same port. No switch would see a packet to such a host, and controllers ignore
-    /// packets of this kind.
+    /// Returns the host to which `source` sends in a round. In successive rounds, it is each other
+    /// host in turn, except those behind the same port. No switch would see a packet to such a
+    /// host, and controllers ignore packets of this kind.
     fn destination(&self, source: u32, round: u64) -> u32 {
         let first = self.peers.of_host(source, round);
         if !self.ports_are_shared || !self.hosts.are_on_one_port(source, first) {
@@ -313,8 +316,8 @@ impl Peers {
         }
     }
 
-    /// Returns the host to which `host` sends in a round. In successive rounds, each other host
-    /// comes once.
+    /// Returns the host to which `host` sends in a round. Successive rounds visit each other host
+    /// once.
     fn of_host(self, host: u32, round: u64) -> u32 {
         let others = u64::from(self.count).saturating_sub(1).max(1);
         let own = u64::from(host.wrapping_sub(self.first));
@@ -356,13 +359,13 @@ impl PathFrames {
 }
 
 impl Template {
-    /// Creates a template; the caller must have checked `length`.
+    /// Creates a template. The caller must have checked `length`.
     fn new(udp: bool, length: usize) -> Self {
         let with_options = !udp && length == Frame::SYN_BYTES;
         let l4_bytes = length - L4;
         let mut bytes = vec![0; length];
         bytes[12..14].copy_from_slice(&[0x08, 0x00]);
-        // IPv4: version 4, 20 bytes of header; do not fragment; TTL 64.
+        // IPv4 with a header of 20 bytes, the flag "do not fragment", and a TTL of 64.
         bytes[14] = 0x45;
         bytes[16..18].copy_from_slice(&((length - ETHERNET_HEADER) as u16).to_be_bytes());
         bytes[20] = 0x40;
@@ -371,7 +374,7 @@ impl Template {
         if udp {
             bytes[38..40].copy_from_slice(&(l4_bytes as u16).to_be_bytes());
         } else {
-            // Header length in words of 32 bits; SYN; window 65535.
+            // The header length in words of 32 bits, the SYN flag, and a window of 65535.
             bytes[46] = if with_options { 8 << 4 } else { 5 << 4 };
             bytes[47] = 0x02;
             bytes[48..50].copy_from_slice(&[0xff, 0xff]);

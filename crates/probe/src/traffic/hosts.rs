@@ -3,7 +3,7 @@
 //! Host n of switch s has the global number s times the hosts per switch plus n, and everything
 //! else follows from this number: MAC addresses from 02:00:00:00:00:01 on, IPv4 addresses from
 //! 10.0.0.1 on, and TCP and UDP ports from 49152 on (which repeat after 16,384 hosts). Addresses
-//! are therefore computed in either direction and never stored; only the free ports of linked
+//! are therefore computed in either direction and never stored. Only the free ports of linked
 //! switches are stored.
 
 use std::net::Ipv4Addr;
@@ -27,19 +27,19 @@ const ARP_BYTES: usize = 60;
 /// An emulated host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The index of its switch, from 0.
+    /// The index of the switch to which the host is attached, from 0.
     pub switch: u32,
-    /// The port of the switch to which the host is attached.
+    /// The port of this switch to which the host is attached.
     pub port: Port,
-    /// The Ethernet address.
+    /// The MAC address of the host.
     pub mac: MacAddress,
-    /// The IPv4 address.
+    /// The IPv4 address of the host.
     pub ip: Ipv4Addr,
     /// The TCP and UDP port that the host uses.
     pub l4_port: u16,
 }
 
-/// The emulated hosts of a run. Clones share their memory.
+/// The emulated hosts of a run. Clones share memory.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     switches: u32,
@@ -59,11 +59,12 @@ struct LinkedSwitches {
 }
 
 impl Hosts {
-    /// Spreads the hosts of each switch over its ports without a link.
+    /// Distributes the hosts of each switch over its ports without a link.
     ///
     /// # Errors
     ///
-    /// Returns an error if a switch has no such port, or if there are more hosts than addresses.
+    /// Returns an error if a switch with hosts has no such port, or if there are more hosts than
+    /// addresses.
     pub fn new(switches: &Switches, topology: &Topology) -> Result<Self, HostsError> {
         let (count, per_switch) = (switches.count, switches.hosts);
         if count.checked_mul(per_switch).is_none_or(|total| total > MAX_HOSTS) {
@@ -110,7 +111,8 @@ impl Hosts {
         !self.linked.ends.is_empty()
     }
 
-    /// Returns a host, given its switch and its number there, from 0.
+    /// Returns the host with the number `number`, from 0, behind a switch, or `None` if there is
+    /// none.
     pub fn host(&self, switch: u32, number: u32) -> Option<Host> {
         (switch < self.switches && number < self.per_switch)
             .then(|| self.at(switch * self.per_switch + number))
@@ -141,7 +143,7 @@ impl Hosts {
         }
     }
 
-    /// Returns whether several hosts of a switch are behind one port.
+    /// Returns whether several hosts of a switch are attached to one port.
     pub(super) fn share_ports(&self, switch: u32) -> bool {
         let free = match self.linked.free_ports(switch) {
             [] => usize::from(self.ports),
@@ -150,14 +152,14 @@ impl Hosts {
         self.per_switch as usize > free
     }
 
-    /// Returns whether two hosts, given by their global numbers, are behind one port of one switch,
-    /// so that no switch sees what they send each other.
+    /// Returns whether two hosts, given by their global numbers, are attached to one port of one
+    /// switch, so that no switch sees the packets between them.
     pub(super) fn are_on_one_port(&self, one: u32, other: u32) -> bool {
         let (one, other) = (self.at(one), self.at(other));
         (one.switch, one.port) == (other.switch, other.port)
     }
 
-    /// Returns the announcement of one host, as in [`Hosts::arp_announcements`].
+    /// Returns the gratuitous ARP request of one host, as in [`Hosts::arp_announcements`].
     pub fn arp_announcement(
         &self,
         switch: u32,
@@ -191,7 +193,8 @@ impl Hosts {
         }
     }
 
-    /// Returns the host whose addresses end in `one_up`, which is its global number plus one.
+    /// Returns the host whose addresses end in the number `one_up`, which is the host's global
+    /// number plus one.
     fn numbered(&self, one_up: u32) -> Option<Host> {
         one_up.checked_sub(1).filter(|index| *index < self.count()).map(|index| self.at(index))
     }
@@ -223,7 +226,8 @@ fn announcement(host: &Host, key: RunKey) -> [u8; ARP_BYTES] {
     let mut frame = [0; ARP_BYTES];
     frame[..6].copy_from_slice(&MacAddress::BROADCAST.0);
     frame[6..12].copy_from_slice(&host.mac.0);
-    // Ethertype ARP; hardware Ethernet, protocol IPv4, lengths 6 and 4, operation request.
+    // The EtherType ARP, the hardware type Ethernet, the protocol IPv4, the address lengths 6 and
+    // 4, and the operation "request".
     frame[12..22].copy_from_slice(&[0x08, 0x06, 0, 1, 0x08, 0x00, 6, 4, 0, 1]);
     frame[22..28].copy_from_slice(&host.mac.0);
     frame[28..32].copy_from_slice(&host.ip.octets());

@@ -18,23 +18,23 @@
 /// The number of bytes before the end of a frame that are searched for a tag.
 pub const SEARCH: usize = 64;
 
-/// The length of check word and tag where they are adjacent.
+/// The length in bytes of the check word and the tag if they are adjacent.
 pub(super) const TRAILER: usize = 12;
-/// The distance from the check word of a TCP SYN to its end: from the sequence number to the end of
-/// a header with 12 bytes of options.
+/// The distance in bytes from the check word of a TCP SYN, which is its sequence number, to the end
+/// of its header with 12 bytes of options.
 const SYN_TAIL: usize = 28;
 
 /// The number of bits of the sequence number in a packet id.
 const SEQUENCE_BITS: u32 = 40;
 const MAX_SEQUENCE: u64 = (1 << SEQUENCE_BITS) - 1;
 
-/// The identity of a packet-in.
+/// The identity of a packet-in: its switch and its sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
     /// The index of the switch, from 0, below 2^24. In the tests of RFC 8456, it is the number of a
     /// flow.
     pub switch: u32,
-    /// The number of the packet-in at its switch, below 2^40 - 1.
+    /// The sequence number of the packet-in at its switch, below 2^40 - 1.
     pub sequence: u64,
 }
 
@@ -42,18 +42,20 @@ impl PacketId {
     /// The maximum number of switches that a tag can distinguish.
     pub const MAX_SWITCHES: u32 = 1 << (64 - SEQUENCE_BITS);
 
-    /// Returns the id in frames that are no packet-in of the measurement, such as ARP
+    /// Returns the id for frames that are not packet-ins of the measurement, such as ARP
     /// announcements.
     pub const fn unmeasured(switch: u32) -> Self {
         Self { switch, sequence: MAX_SEQUENCE }
     }
 
-    /// Returns whether the frame belongs to the trial, but is no packet-in of the measurement.
+    /// Returns whether this is the id of a frame that belongs to the trial but is no packet-in of
+    /// the measurement.
     pub const fn is_unmeasured(&self) -> bool {
         self.sequence == MAX_SEQUENCE
     }
 
-    /// Returns the tag; switches and sequence numbers beyond their limits wrap.
+    /// Returns the tag, which contains switch and sequence number. Numbers beyond their limits wrap
+    /// around.
     const fn tag(self) -> u64 {
         (self.switch as u64) << SEQUENCE_BITS | self.sequence & MAX_SEQUENCE
     }
@@ -63,7 +65,7 @@ impl PacketId {
     }
 }
 
-/// A key that distinguishes the frames of one trial from all others.
+/// A key that distinguishes the frames of one trial from those of other trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunKey {
     mask: u64,
@@ -71,25 +73,25 @@ pub struct RunKey {
 }
 
 impl RunKey {
-    /// Creates a key from any number; numbers that differ in a single bit yield unrelated keys.
+    /// Creates a key from any number. Numbers that differ in a single bit yield unrelated keys.
     pub const fn new(number: u64) -> Self {
         let mask = mix(number);
         Self { mask, factor: mix(mask) | 1 }
     }
 
-    /// Returns a number that distinguishes this trial from others where there is no room for a
-    /// check word.
+    /// Returns a number that distinguishes this trial from others, for table keys, which have no
+    /// room for a check word.
     pub(crate) const fn mark(self) -> u128 {
         ((self.factor as u32 as u128) << 64) | self.mask as u128
     }
 
-    /// Returns tag and check word of a frame.
+    /// Returns the tag and the check word that a frame with this id carries.
     pub(super) const fn words(self, id: PacketId) -> (u64, u32) {
         let tag = id.tag();
         (tag, self.check(tag))
     }
 
-    /// Returns check word and tag as they are adjacent at the end of a frame.
+    /// Returns the check word followed by the tag, as they lie at the end of a frame.
     pub(super) fn trailer(self, id: PacketId) -> [u8; TRAILER] {
         let (tag, check) = self.words(id);
         let mut bytes = [0; TRAILER];
@@ -98,8 +100,8 @@ impl RunKey {
         bytes
     }
 
-    /// Returns the check word: a 128-bit product that is folded, so that every bit of the tag has
-    /// an effect.
+    /// Returns the check word for a tag: the folded 128-bit product of tag and key, so that every
+    /// bit of the tag has an effect.
     const fn check(self, tag: u64) -> u32 {
         let product = (tag ^ self.mask) as u128 * self.factor as u128;
         (((product >> 64) as u64 ^ product as u64) >> 32) as u32
@@ -117,8 +119,8 @@ pub fn read_id(frame: &[u8], key: RunKey) -> Option<PacketId> {
     if at_end { Some(PacketId::from_tag(tag)) } else { search(frame, key) }
 }
 
-/// Searches for a tag before the end. Bytes before the frame count as zero, which avoids checks of
-/// the length.
+/// Searches for a tag before the end of a frame. Bytes before the frame count as zero, which makes
+/// checks of its length unnecessary.
 fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
     let mut tail = [0; SYN_TAIL + SEARCH];
     let length = frame.len().min(tail.len());
@@ -133,7 +135,7 @@ fn search(frame: &[u8], key: RunKey) -> Option<PacketId> {
     })
 }
 
-/// Splits adjacent check word and tag.
+/// Splits 12 bytes into the check word and the tag.
 fn split(bytes: [u8; TRAILER]) -> (u32, u64) {
     let tag = u64::from(word(&bytes, 4)) << 32 | u64::from(word(&bytes, 8));
     (word(&bytes, 0), tag)

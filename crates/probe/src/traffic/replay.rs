@@ -57,7 +57,7 @@ struct Recorded {
     place: Place,
 }
 
-/// The place of the packet id in a frame.
+/// The location of the packet id in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Behind,
@@ -68,10 +68,10 @@ enum Place {
     },
 }
 
-/// The checksum that covers the packet id.
+/// The checksum that covers the packet id, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Checksum {
-    /// The frame states that it has no checksum.
+    /// The frame has no checksum, as a UDP header with checksum zero states.
     Unused,
     Tcp(Sum),
     Udp(Sum),
@@ -129,13 +129,13 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Returns notes on the capture for the result.
+    /// Returns notes on the capture for a reader of the results.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Returns the index of the frame with which a switch begins. If the capture also provides the
-    /// times between packet-ins, each frame is sent at its own time.
+    /// Returns the index of the frame with which a switch begins. It agrees with the time with
+    /// which the switch begins, if the capture also defines the times between packet-ins.
     pub(super) fn begin(&self, share: Share) -> usize {
         match self.ends.is_empty() {
             true => share.begin_of(self.frames.len()),
@@ -192,8 +192,8 @@ impl Recording {
     }
 }
 
-/// Finds the place of the packet id in a frame's payload and clears it. Returns `None` if there is
-/// none.
+/// Finds the location of the packet id in a frame's payload, and clears it. Returns `None` if the
+/// frame has too little payload.
 fn prepare(frame: &mut [u8]) -> Option<Place> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;

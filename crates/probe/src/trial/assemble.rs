@@ -24,8 +24,8 @@ use crate::outcome::{
 };
 use crate::usage::Sample;
 
-/// Samples of CPU time and memory of both sides, taken at the same moments as those of outstanding
-/// packet-ins.
+/// Samples of the CPU time and memory of the controller and of the probe, taken together with the
+/// samples of outstanding packet-ins.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UsageSeries {
     /// The times of the samples in nanoseconds since the start of traffic.
@@ -45,12 +45,12 @@ impl UsageSeries {
         self.own.push(own);
     }
 
-    /// Returns the controller's CPU time before the first packet-in, in percent of a core.
+    /// Returns the controller's CPU time before the first packet-in, in percent of one core.
     pub(super) fn controller_before_traffic(&self) -> Option<f64> {
         self.controller.first().copied().flatten().map(|sample| sample.cpu_percent)
     }
 
-    /// Returns whether the controller's process was searched for and never found.
+    /// Returns whether the controller's process was searched for but never found.
     pub(super) fn missed_controller(&self) -> bool {
         self.controller.len() > 1 && self.controller.iter().all(Option::is_none)
     }
@@ -72,7 +72,7 @@ impl UsageSeries {
     }
 
     /// Returns the time in the measured window for which the controller's threads waited for a
-    /// core, in percent of the window, or `None` if unknown.
+    /// core, in percent of the window, or `None` if this time is not known.
     fn controller_waited(&self, window: Window) -> Option<f64> {
         let inside = self.inside(&self.controller, window);
         statistics::mean(&inside.filter_map(|sample| sample.wait_percent).collect::<Vec<_>>())

@@ -5,8 +5,8 @@ use statistics::can_state;
 use crate::account::Times;
 use crate::outcome::Latency;
 
-/// The ratio of a percentile of all round-trip times to that of the undisturbed ones at or above
-/// which the percentile counts as distorted by the probe.
+/// The ratio of a percentile of all round-trip times to the same percentile of the undisturbed ones
+/// from which it counts as distorted by the probe.
 const CHANGES: f64 = 1.25;
 
 /// Returns the names of the percentiles, up to p99, that delays of the probe may have raised by a
@@ -31,7 +31,7 @@ pub(crate) fn own_percentiles(times: Times<'_>) -> Vec<&'static str> {
         .collect()
 }
 
-/// Joins names as an English list, such as `p90, p95 and p99`.
+/// Joins names to an English list, such as `p90, p95 and p99`.
 pub(crate) fn in_words(names: &[&str]) -> String {
     match names {
         [] => String::new(),

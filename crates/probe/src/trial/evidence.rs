@@ -1,4 +1,4 @@
-//! The observations that the conductor, the thread that leads a trial, makes itself: the kernel's
+//! The observations of the conductor, the thread that leads a trial: the state of the kernel's TCP
 //! connections, and for how long nothing ran on the host.
 
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::host;
 use crate::kernel::{Ends, Look, Watch};
 use crate::ledger::Window;
 
-/// The least delay, in nanoseconds, of a sleeping thread's wake-up which shows that nothing ran on
-/// its host. A host that is only busy wakes every thread sooner.
+/// The least delay in nanoseconds of a wake-up from sleep that shows that nothing ran on the host.
+/// A host that is merely busy wakes every thread sooner.
 const STALL: u64 = 20_000_000;
 
-/// The observations at one process of the probe.
+/// The observations made in one process of the probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Seen {
     pub(super) looks: Vec<Look>,
@@ -27,7 +27,7 @@ pub(super) struct Seen {
     stalled: u64,
     /// The share of the window's CPU time that the hypervisor gave to other virtual machines.
     stolen: f64,
-    /// The reason why the kernel's connections are not known, or `None` if they are.
+    /// The reason why the state of the kernel's connections is not known, or `None` if it is known.
     pub(super) failure: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Surroundings {
         }
     }
 
-    /// Samples the connections, if that costs little time.
+    /// Samples the connections, unless samples would take too much time.
     pub(super) fn glance(&mut self, at: u64) {
         self.watched(|watch| watch.glance(at));
     }
@@ -104,7 +104,7 @@ impl Surroundings {
         }
     }
 
-    /// Records that a sleep of the conductor that was to end at `until` ended at `woken`.
+    /// Records that the conductor slept until `woken`, although it was to wake at `until`.
     pub(super) fn slept(&mut self, until: u64, woken: u64) {
         if woken.saturating_sub(until) >= STALL {
             let inside = woken.min(self.window.to).saturating_sub(until.max(self.window.from));
@@ -123,8 +123,8 @@ impl Surroundings {
     }
 }
 
-/// Returns by which ports a trial's connections are recognised, or `None` if the controller's port
-/// is unknown.
+/// Returns the ports that identify a trial's connections, or `None` if the controller's port is
+/// unknown.
 fn ends(plan: &TrialPlan) -> Option<Ends> {
     match plan.config.protocol {
         Protocol::OpenFlow10 | Protocol::OpenFlow13 => {

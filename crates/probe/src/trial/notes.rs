@@ -14,12 +14,11 @@ pub(super) struct Delays<'a> {
     pub(super) send_lag: &'a Latency,
     pub(super) read_delay: &'a Latency,
     pub(super) times: Times<'a>,
-    /// Among the packet-ins that connections refused, the share for which the network is
-    /// responsible.
+    /// The share of the packet-ins refused by connections for which the network is responsible.
     pub(super) by_network: f64,
 }
 
-/// Returns the notes without which a trial's figures could be misread.
+/// Returns the notes that prevent a misreading of a trial's figures.
 pub(super) fn of_trial(
     plan: &TrialPlan,
     counts: &Counts,

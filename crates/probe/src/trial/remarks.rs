@@ -11,8 +11,8 @@ use crate::outcome::{Counts, SwitchOutcome};
 /// The CPU time in percent of a core above which a controller without traffic counts as busy.
 /// Discovery and keep-alives of many switches take less.
 const BUSY_BEFORE_PERCENT: f64 = 25.0;
-/// The shortest time for settling after which the work of handshakes no longer shows in the CPU
-/// time.
+/// The least time for settling before traffic after which the CPU time no longer shows the work of
+/// handshakes.
 const LONG_SETTLE: Duration = Duration::from_millis(500);
 
 /// Returns a remark if the controller was busy before traffic began. `cpu` is the CPU time that it
@@ -44,7 +44,7 @@ pub(super) fn of_handshakes(handshakes: &[SwitchHandshake]) -> Vec<String> {
     )]
 }
 
-/// Returns the number of switches for each pipeline, by the name of the pipeline.
+/// Returns the number of switches that ran each pipeline, by the name of the pipeline.
 pub(super) fn pipelines(handshakes: &[SwitchHandshake]) -> BTreeMap<String, u32> {
     let mut pipelines = BTreeMap::new();
     for name in handshakes.iter().filter_map(|handshake| handshake.pipeline.clone()) {
@@ -59,7 +59,7 @@ pub(super) fn of_pipelines(pipelines: &BTreeMap<String, u32>) -> Option<String> 
     Some(format!("The switches ran the pipeline {name}."))
 }
 
-/// Returns a remark on which messages the figures count, if these are not packet-ins.
+/// Returns a remark that names the messages that the figures count, if they are not packet-ins.
 pub(super) fn of_load(load: Load) -> Vec<String> {
     match load {
         Load::PacketIn => Vec::new(),
@@ -77,8 +77,8 @@ pub(super) fn of_load(load: Load) -> Vec<String> {
     }
 }
 
-/// Returns a remark if the kernel does not report the connections. It also says what the verdict
-/// cannot decide without them.
+/// Returns a remark if the kernel does not report the state of connections. It also states what the
+/// verdict cannot decide for lack of it.
 pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     let note = |failure: &str| {
         format!(
@@ -89,9 +89,8 @@ pub(super) fn of_sockets(failure: Option<&str>) -> Vec<String> {
     failure.map(note).into_iter().collect()
 }
 
-/// Returns a remark on repeated answers, if there are so many that the controller must flood
-/// packets. It does if most packet-ins have several answers. A controller that sends some packets
-/// twice does not.
+/// Returns a remark if most packet-ins have several answers, which shows that the controller floods
+/// packets. A controller that sends only some packets twice gets no remark.
 pub(super) fn of_answers(counts: &Counts, switches: &[SwitchOutcome], load: Load) -> Vec<String> {
     // A repeated acknowledgement of a list changes nothing.
     if load != Load::PacketIn {

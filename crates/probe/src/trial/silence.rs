@@ -14,7 +14,8 @@ const LONGER: u64 = 3;
 /// The least number of unanswered packet-ins during a silence. Fewer may have been lost one by one.
 const LEAST: u64 = 10;
 
-/// Returns the silence at the end of a trial, if there is one.
+/// Returns the period without answers at the end of a trial if the controller stopped for good, and
+/// `None` otherwise.
 pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     let recorders = || books.iter().map(|(recorder, _)| recorder);
     let found = ended_in_silence(recorders, nanos(plan.config.timing.drain.longest()))?;
@@ -32,13 +33,14 @@ pub(super) fn silence(plan: &TrialPlan, books: &[Books]) -> Option<Silence> {
     })
 }
 
-/// A silence at the end of a trial. Times are nanoseconds since the start of traffic.
+/// A period without answers at the end of a trial. Times are nanoseconds since the start of
+/// traffic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) last_answer: u64,
     pub(crate) until: u64,
     pub(crate) unanswered: u64,
-    /// The departure, the switch and the sequence number of the first unanswered packet-in.
+    /// The departure time, the switch and the sequence number of the first unanswered packet-in.
     pub(crate) sent: u64,
     pub(crate) switch: u32,
     pub(crate) sequence: u64,
@@ -69,7 +71,7 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
         silent: until.saturating_sub(last_answer),
         patience,
         longest,
-        // A thread whose switches have no answers has no time between answers either.
+        // A thread whose switches have no answers has no time between answers, and is ignored.
         longest_gap: tallies()
             .map(|tally| tally.longest_gap())
             .filter(|gap| *gap > 0)
@@ -96,8 +98,8 @@ pub(crate) fn ended_in_silence<'a, R: Iterator<Item = &'a Recorder>>(
 /// packets.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// The time without an answer at the end of the trial; `patience` is the time that the trial
-    /// waited for answers, and `longest` is the longest time that any answer took.
+    /// The length of the period without answers at the end of the trial. `patience` is the time
+    /// that the trial waited for answers, and `longest` is the longest time that any answer took.
     silent: u64,
     patience: u64,
     longest: u64,

@@ -2,7 +2,7 @@
 //! coordination.
 //!
 //! Each process is a *rank*, as in MPI, and emulates a part of the switches. The rank with the
-//! number 0 is called the first; it coordinates the others. Each rank leads its own switches
+//! number 0 is called the first. It coordinates the others. Each rank leads its own switches
 //! through the phases of the trial. At the end of some phases, it waits until the first rank
 //! reports that all ranks have reached this point. A rank that sends nothing for longer than its
 //! phase takes counts as lost, so that every wait ends.
@@ -29,13 +29,14 @@ use crate::engine::mailbox::{Mailbox, Note, Slot};
 use crate::engine::{Books, Portion, TrialPlan};
 use crate::outcome::{Completion, RankOutcome};
 
-/// The time, beyond the duration of a phase, after which a rank that sends nothing counts as lost.
+/// The time, in addition to the duration of a phase, after which a rank that sends nothing counts
+/// as lost.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The time to wait for the records of the other ranks after an interrupt, if the link does not
 /// report lost ranks. It is short, because mpirun interrupts all ranks when one has died, and kills
 /// them a second later.
 const IN_HASTE: Duration = Duration::from_millis(600);
-/// The interval at which a rank that waits for a message forwards the notes of its threads.
+/// The interval at which a rank that waits for a message forwards the notes of its engine threads.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// A message between the ranks of a run.
@@ -99,12 +100,12 @@ pub(crate) struct RankRecord {
 pub(super) struct Together<'a> {
     group: &'a mut Group,
     clock: Clock,
-    /// Receives the messages of this process's engine threads for switches of other processes.
+    /// The mailbox of messages from this process's engine threads for switches of other processes.
     outbound: Mailbox,
     /// The senders of the mailboxes of this process's engine threads, indexed by thread.
     inbound: Vec<Slot>,
-    /// The offsets of the clocks of other processes from the clock of this one, estimated before
-    /// traffic; `after` holds those estimated after traffic. Only the first process has them.
+    /// The offsets of the clocks of other processes from the clock of this one, as estimated before
+    /// (`before`) and after (`after`) traffic. Only the first process has them.
     before: BTreeMap<Rank, ClockOffset>,
     after: BTreeMap<Rank, ClockOffset>,
     words: VecDeque<(Rank, RankMessage)>,
@@ -151,7 +152,7 @@ impl<'a> Together<'a> {
 
     /// Forwards the notes of this process's engine threads, which are messages for switches of
     /// other processes. Then waits for at most `patience` for messages of other processes. Notes
-    /// among these messages are passed on to the thread or the process that runs their switch; all
+    /// among these messages are passed on to the thread or the process that runs their switch. All
     /// other messages are stored.
     pub(super) fn look(&mut self, plan: &TrialPlan, patience: Duration) {
         self.outbound.clear();
@@ -189,8 +190,7 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Converts the time in a message of an engine thread of the rank `from` to the clock of the
-    /// first rank.
+    /// Converts the time in a note of the rank `from` to the clock of the first rank.
     fn as_of(&self, from: Rank, mut note: Note) -> Note {
         if let (Note::Answered { at, .. }, Some(offset)) = (&mut note, self.before.get(&from)) {
             *at = offset.here(*at);
@@ -234,7 +234,7 @@ impl<'a> Together<'a> {
     }
 
     /// Waits until all ranks have reached the end of a phase. `mine` says whether this rank reached
-    /// it, and `patience` is the time that the others may still take.
+    /// it, and `patience` is the time that the others may still need.
     ///
     /// # Errors
     ///
@@ -319,9 +319,9 @@ impl<'a> Together<'a> {
         }
     }
 
-    /// Returns the moment at which traffic begins, on this rank's clock. The first rank decides on
-    /// `at` and sends it to the others, converted to their clocks; the other ranks ignore their own
-    /// `at`.
+    /// Returns the moment at which traffic begins, on this rank's clock. The first rank proposes
+    /// `at` and sends it to the other ranks, converted to their clocks. The other ranks ignore
+    /// their own `at`.
     pub(super) fn begin(&mut self, plan: &TrialPlan, at: u64) -> Result<u64, Completion> {
         if !self.is_first() {
             return match self.of_first(plan, 2 * TIMEOUT) {
@@ -336,8 +336,8 @@ impl<'a> Together<'a> {
         Ok(at)
     }
 
-    /// Describes the lost ranks, their switches, and how each was lost. Returns `None` if there are
-    /// none.
+    /// Describes the lost ranks, the switches of each, and how each was lost. Returns `None` if no
+    /// rank was lost.
     pub(super) fn lost(&self, plan: &TrialPlan) -> Option<String> {
         let each: Vec<String> = self
             .group
@@ -360,8 +360,8 @@ impl<'a> Together<'a> {
         self.group.send(Rank::FIRST, &RankMessage::Books(Box::new(books)));
     }
 
-    /// Waits for the records of the other ranks. Returns the records that came, and one outcome per
-    /// other rank, in which a lost rank is marked as failed.
+    /// Waits for the records of the other ranks. Returns the records that arrived, and an outcome
+    /// for every other rank. A lost rank is marked as failed in its outcome.
     pub(super) fn collect(
         &mut self,
         plan: &TrialPlan,
@@ -421,12 +421,12 @@ impl<'a> Together<'a> {
     }
 }
 
-/// Returns the switches that the process `rank` of `of` processes runs.
+/// Returns the switches that the process `rank`, one of `of` processes, runs.
 fn portion(plan: &TrialPlan, rank: Rank, of: u32) -> Portion {
     Portion::new(plan.config.switches.count, plan.group, rank, of)
 }
 
-/// Returns the process, of `of` processes, that runs a switch.
+/// Returns which of the `of` processes runs a switch.
 fn owner(plan: &TrialPlan, switch: u32, of: u32) -> Option<Rank> {
     (0..of).map(Rank).find(|rank| portion(plan, *rank, of).switches.contains(&switch))
 }

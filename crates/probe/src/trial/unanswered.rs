@@ -14,17 +14,17 @@ pub(super) fn ids_unknown(protocol: Protocol) -> &'static str {
     }
 }
 
-/// The numbers of first answers to packet-ins, warm-up included.
+/// The number of first answers to packet-ins, including those in the warm-up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Answers {
-    /// The number over the whole trial.
+    /// The number of first answers over the whole trial.
     pub(crate) ever: u64,
-    /// The number that arrived in the measured window.
+    /// The number of first answers that arrived in the measured window.
     pub(crate) in_window: u64,
 }
 
-/// Explains why nothing was answered in the measured window. Returns `None` if something was. `met`
-/// says whether any connection was established.
+/// Explains why nothing was answered in the measured window. Returns `None` if something was
+/// answered. `met` is whether any connection was established.
 pub(crate) fn why_zero(
     (protocol, load): (Protocol, Load),
     address: &str,
@@ -43,7 +43,7 @@ pub(crate) fn why_zero(
             counts.answered
         ));
     }
-    // Errors of handshakes that were repeated with success do not explain the lack of answers.
+    // Errors of handshakes that later succeeded do not explain the lack of answers.
     let overcome = handshake.ready > 0 && counts.disconnects == 0 && counts.malformed == 0;
     let errors = match handshake.errors.iter().max_by_key(|(_, count)| **count) {
         Some((error, count)) if !overcome => {

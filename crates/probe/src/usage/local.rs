@@ -12,7 +12,7 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The time between two searches of all processes for a name; between searches, only the matches
+/// The time between two searches of all processes for a name. Between searches, only the matches
 /// are read.
 const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -25,13 +25,13 @@ pub(super) struct Processes {
     seen: Vec<(u32, String)>,
 }
 
-/// The processes to observe: one with an id, or all with a name.
+/// The rule that selects processes: a process id, or a name.
 #[derive(Debug)]
 enum Choice {
     Pid(u32),
     Name {
         text: String,
-        /// The ids of this process and of its ancestors.
+        /// The ids of this process and of its ancestors, which a search by name leaves out.
         ours: HashSet<u32>,
         matching: Vec<u32>,
         scanned: Option<Instant>,
@@ -125,7 +125,7 @@ fn matches(pid: u32, text: &str) -> bool {
         })
 }
 
-/// Returns the ids of all processes; none if `/proc` cannot be read.
+/// Returns the ids of all processes, or none if `/proc` cannot be read.
 pub(super) fn all_pids() -> impl Iterator<Item = u32> {
     fs::read_dir("/proc")
         .into_iter()
@@ -140,8 +140,8 @@ fn read_times(pid: u32) -> io::Result<ProcessTimes> {
 }
 
 /// Returns the nanoseconds for which each thread of a process waited for a core: the second number
-/// of its `schedstat` (sched-stats in the kernel's documentation). Returns `None` where the kernel
-/// does not record them.
+/// of its `schedstat` (sched-stats in the kernel's documentation). Returns `None` if the kernel
+/// does not record these times.
 fn read_waits(pid: u32) -> Option<Vec<(u32, u64)>> {
     let mut waits = Vec::new();
     for entry in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {

@@ -9,18 +9,20 @@ use super::Sample;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ProcessTimes {
     pub(super) pid: u32,
-    /// The id of its parent process.
+    /// The id of the parent process.
     pub(super) parent: u32,
-    /// The name of its executable, at most 15 bytes.
+    /// The name of the executable, at most 15 bytes long.
     pub(super) name: String,
-    /// The clock ticks from the boot of the host to its start, which distinguish it from a later
-    /// process with an equal id.
+    /// The clock ticks from the boot of the host to the start of the process. They distinguish the
+    /// process from a later one with an equal id.
     pub(super) started: u64,
-    /// The clock ticks in user and kernel mode of all threads, including ended ones.
+    /// The clock ticks that all threads of the process, including ended ones, spent in user and
+    /// kernel mode.
     pub(super) busy: u64,
-    /// The number of resident pages.
+    /// The number of resident memory pages of the process.
     pub(super) pages: u64,
-    /// The nanoseconds for which each thread waited for a core, by thread id, where this is known.
+    /// The nanoseconds for which each thread waited for a core, by thread id, or `None` if they are
+    /// not known.
     pub(super) waited: Option<Vec<(u32, u64)>>,
 }
 
@@ -31,7 +33,7 @@ impl ProcessTimes {
     pub(super) fn parse(stat: &str) -> Option<Self> {
         let (head, tail) = stat.rsplit_once(')')?;
         let (pid, name) = head.split_once('(')?;
-        // The first of these is field 3, the state.
+        // The first of the remaining fields is field 3, the state.
         let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
         Some(Self {
@@ -46,7 +48,7 @@ impl ProcessTimes {
     }
 }
 
-/// The selected processes at one moment.
+/// The selected processes of a host at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     /// The time of the snapshot, on any monotonic clock.
@@ -56,21 +58,21 @@ pub(super) struct Snapshot {
     pub(super) processes: Vec<ProcessTimes>,
 }
 
-/// The units of the host on which snapshots are taken.
+/// The units in which the observed host reports times and memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Units {
     pub(super) ticks_per_second: f64,
     pub(super) page_bytes: u64,
 }
 
-/// The converter of snapshots to samples.
+/// A converter of snapshots to samples, which compares each snapshot with the previous one.
 #[derive(Debug)]
 pub(super) struct Meter {
     units: Units,
     before: Option<Before>,
 }
 
-/// The previous snapshot, from which the next sample counts.
+/// The previous snapshot, with which the next one is compared.
 #[derive(Debug)]
 struct Before {
     at: Duration,
@@ -128,8 +130,8 @@ impl Meter {
 }
 
 impl Before {
-    /// Returns the nanoseconds for which threads of the previous snapshot have waited since, or
-    /// `None` if this is not known of every process.
+    /// Returns the nanoseconds for which threads waited for a core since the previous snapshot, or
+    /// `None` if this is not known for every process.
     fn waited_since(&self, processes: &[ProcessTimes]) -> Option<u64> {
         let mut sum = 0;
         for process in processes {
@@ -239,7 +241,7 @@ mod tests {
         assert_eq!(sample(1, &[waits(1, &[(1, 5 * ms), (2, 7 * ms)])]), None);
         let more = [waits(1, &[(1, 105 * ms), (2, 157 * ms), (3, 900 * ms)])];
         assert_eq!(sample(2, &more), Some(25.0));
-        // Thread 2 has ended; the waiting times of process 2 are not known.
+        // Thread 2 has ended. The waiting times of process 2 are not known.
         assert_eq!(sample(4, &[waits(1, &[(1, 105 * ms), (3, 1_900 * ms)])]), Some(50.0));
         assert_eq!(sample(5, &[waits(1, &[(1, 105 * ms)]), process(2, 6, 0)]), None);
     }

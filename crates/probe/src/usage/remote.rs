@@ -3,8 +3,8 @@
 //! One `ssh` process runs for as long as the sampler lives. Its remote command is `exec sh -s`, and
 //! the script that prints process times is sent over standard input, so that the name to search for
 //! is on no command line there and cannot match the shell itself. The script uses only shell
-//! builtins and `sleep`: nothing must be installed on the other host, and watching it costs it
-//! little. The shell is a parameter, so that tests can run the script on this host.
+//! builtins and `sleep`: nothing must be installed on the other host, and watching costs it little
+//! CPU time. The shell is a parameter, so that tests can run the script on this host.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -17,11 +17,11 @@ use super::meter::{Meter, ProcessTimes, Snapshot, Units};
 use super::{Sample, UsageError};
 use crate::config::ProcessSelector;
 
-/// The first line of the script's output; the digit is incremented when the format of the lines
+/// The first line of the script's output. The digit is incremented when the format of the lines
 /// changes.
 const GREETING: &str = "planimeter-usage-1";
-/// The maximum number of lines of other origin, such as of a login script, that may precede the
-/// greeting.
+/// The maximum number of lines before the greeting. Other programs, such as a login script, may
+/// print them.
 const JUNK_LIMIT: usize = 100;
 /// The longest line that is accepted from the other host.
 const LINE_LIMIT: u64 = 16 * 1024;
@@ -29,7 +29,7 @@ const LINE_LIMIT: u64 = 16 * 1024;
 const PROCESS_LIMIT: usize = 100_000;
 /// The number of bytes of standard error that are kept for messages.
 const SAID_LIMIT: usize = 1000;
-/// The time that a shell that closed its output may take to end.
+/// The time to wait for a shell to end after it has closed its output.
 const END_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The observation of processes on another host.
@@ -109,7 +109,7 @@ impl Remote {
         self.ended.then(|| format!("ssh {} ended{}", self.target, colon(&self.shell.said())))
     }
 
-    /// Waits for one snapshot.
+    /// Waits for the next snapshot, and computes a sample from it.
     #[cfg(test)]
     pub(super) fn receive(&mut self) {
         let patience = Duration::from_secs(20);
@@ -127,9 +127,9 @@ impl Remote {
 #[derive(Debug)]
 struct Shell {
     child: Child,
-    /// The last output on standard error.
+    /// The last bytes that the shell wrote to standard error.
     said: Arc<Mutex<Vec<u8>>>,
-    /// A channel that is disconnected when standard error is closed.
+    /// A channel that is disconnected once standard error is closed.
     said_all: Receiver<()>,
 }
 
@@ -168,7 +168,8 @@ impl Shell {
         }
     }
 
-    /// Waits briefly for the shell to end by itself, else kills it. Returns its exit status.
+    /// Waits briefly for the shell to end by itself, or else kills it. Returns its exit status as
+    /// text.
     fn end(&mut self) -> String {
         let deadline = Instant::now() + END_PATIENCE;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
@@ -179,7 +180,7 @@ impl Shell {
         self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string())
     }
 
-    /// Returns the last output on standard error, on one line.
+    /// Returns the last output of the shell on standard error, as one line.
     fn said(&self) -> String {
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&said).split_whitespace().collect::<Vec<_>>().join(" ")
@@ -196,7 +197,7 @@ impl Drop for Shell {
     }
 }
 
-/// Returns a message after a colon, or empty text for an empty message.
+/// Returns a message with a colon before it, or an empty text for an empty message.
 pub(super) fn colon(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!(": {said}") }
 }
@@ -233,7 +234,7 @@ fn read(
                 let _ = greeter.send(Ok(units));
                 junk.clear();
             }
-            // The channel is full if no caller fetches samples at the moment.
+            // The channel is full if the caller does not fetch samples at the moment.
             Some(Event::Snapshot(snapshot)) => {
                 let _ = snapshots.try_send(snapshot);
             }

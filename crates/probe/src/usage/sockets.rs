@@ -19,24 +19,24 @@ pub enum FindProcessError {
     NoSocket {
         /// The activity of the process: `listens on` or `is connected to`.
         what: &'static str,
-        /// The address.
+        /// The address of the socket.
         address: SocketAddr,
     },
-    /// A socket matches, but its owner cannot be seen.
+    /// A socket matches, but its owner is not visible to this user.
     #[error(
         "the process that {what} {address} belongs to another user; run as that user or as root, \
          or name it in controller.process"
     )]
     Hidden {
-        /// The activity of the process.
+        /// The activity of the process: `listens on` or `is connected to`.
         what: &'static str,
-        /// The address.
+        /// The address of the socket.
         address: SocketAddr,
     },
-    /// The table of sockets cannot be read.
+    /// The kernel's table of sockets cannot be read.
     #[error("cannot read {path}: {source}")]
     Read {
-        /// The file.
+        /// The path of the table.
         path: &'static str,
         /// The error of the operating system.
         source: io::Error,
@@ -59,7 +59,7 @@ pub fn listeners_at(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
 }
 
 /// Returns the processes of this host, other than this one, that have a connection to a server of
-/// the probe at `address`; an unspecified address stands for all local addresses.
+/// the probe at `address`. An unspecified address stands for all local addresses.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn diallers_of(address: SocketAddr) -> Result<Vec<u32>, FindProcessError> {
     })
 }
 
-/// Returns whether a socket bound to `bound` serves `wanted`.
+/// Returns whether a socket that is bound to the address `bound` accepts connections to `wanted`.
 fn covers(bound: IpAddr, wanted: IpAddr) -> bool {
     let (bound, wanted) = (bound.to_canonical(), wanted.to_canonical());
     // A socket bound to :: accepts IPv4 as well, unless an option forbids it, which the table does
@@ -93,7 +93,7 @@ struct Socket {
     inode: u64,
 }
 
-/// Returns the ids of the processes that own the wanted sockets.
+/// Returns the ids of the processes that own the sockets selected by `wanted`.
 fn owners(
     what: &'static str,
     address: SocketAddr,

@@ -1,5 +1,5 @@
-//! Describes in sentences which analyses of a network were left out, how many flows meet the
-//! requested deadline, and how numbers were rounded, as far as this affects the bounds.
+//! Sentences that state how close the computed bounds are to the best possible ones: which analyses
+//! were left out, how many flows meet the requested deadline, and whether numbers were rounded.
 
 use calculus::Extended;
 use calculus::network::describe::Round;

@@ -37,7 +37,7 @@ impl Required<'_> {
         self.run.is_some_and(|run| run > self.limit)
     }
 
-    /// Returns one word that says whether the maximum delay is met.
+    /// Returns the word by which tables state whether the maximum delay is met.
     pub(super) fn word(&self) -> &'static str {
         if self.is_met() { "met" } else { "missed" }
     }

@@ -25,7 +25,7 @@ const MAX_DRAWN: usize = 8;
 /// The bounds of a network for several values of one of its quantities.
 #[derive(Debug)]
 pub struct Sweep<'a> {
-    /// The name of the network; may be empty.
+    /// The name of the network, which may be empty.
     pub network: &'a str,
     /// The name of the quantity that varies, such as `video.rate`.
     pub place: &'a str,
@@ -39,7 +39,7 @@ pub struct Sweep<'a> {
     pub orders: &'a str,
     /// The names of the flows whose bounds were requested.
     pub flows: &'a [String],
-    /// The bounds for each value of the quantity; never empty.
+    /// The bounds for each value of the quantity. There is at least one.
     pub points: &'a [SweepPoint],
     /// The unit in which the report shows times.
     pub time_unit: Unit,
@@ -283,8 +283,8 @@ impl Sweep<'_> {
         }
     }
 
-    /// Returns the columns of the table. Each has the index of its flow, the index of its analysis,
-    /// and its title.
+    /// Returns the columns of the table: the index of the flow, the index of the analysis, and the
+    /// title of each.
     fn columns(&self) -> Vec<(usize, usize, String)> {
         let mut columns = Vec::new();
         for (flow, name) in self.flows.iter().enumerate() {
@@ -376,8 +376,8 @@ impl Sweep<'_> {
                 lines.push(Line::new(title, runs, Style::series(number).hollow()));
             }
         }
-        // Near an overload a delay grows without end; on a linear axis all others would be near
-        // zero.
+        // Near an overload, a delay grows without limit. On a linear axis, all other delays would
+        // be near zero.
         let label = format!("{name} in {}", unit.name);
         let values = lines.iter().flat_map(|line| line.points.iter().map(|point| point.y));
         let y = Axis::fitting(label, plot::Unit::Index, values.filter(|y| y.is_finite()));

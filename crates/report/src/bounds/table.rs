@@ -8,7 +8,7 @@ use super::{Bounds, notes, scaled};
 use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The number of digits with which figures are shown that are not exact.
+/// The number of significant digits of figures that are not exact.
 const DIGITS: u32 = 7;
 
 /// The largest number of analyses that one table shows side by side.
@@ -41,7 +41,8 @@ pub fn table(bounds: &Bounds<'_>, layout: Layout) -> String {
     match bounds.analyses {
         [_] => out.push_str(&of_one(bounds).render(layout)),
         _ => {
-            // Each table shows as many analyses as fit beside names of common length.
+            // Each table shows the largest number of analyses that fit beside names of common
+            // length.
             for (number, start) in (0..bounds.analyses.len()).step_by(MAX_ANALYSES).enumerate() {
                 if number > 0 {
                     out.push('\n');

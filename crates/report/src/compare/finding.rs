@@ -14,8 +14,8 @@ const MAX_NAMED: usize = 6;
 /// The summary of how a result differs from the base.
 pub(super) struct Finding {
     /// The tone of the summary. It is good if all differences are good, and bad if all are bad,
-    /// provided that there are more than twice as many differences as chance explains. Otherwise it
-    /// is plain.
+    /// provided that the number of differences is more than twice the number expected by chance.
+    /// Otherwise it is plain.
     pub(super) tone: Tone,
     /// A sentence with the number of differences, and the number that chance alone would explain.
     pub(super) summary: String,

@@ -31,7 +31,7 @@ pub struct Judged {
     pub stated: String,
     /// The value of the figure, in the base unit of the metric.
     pub value: f64,
-    /// The value of the figure in the result that all others are compared with.
+    /// The value of the figure in the base, with which all other results are compared.
     pub base: f64,
     /// Whether both ends of the confidence interval lead to the same judgement as the value. It is
     /// `false` if the figure has no interval.

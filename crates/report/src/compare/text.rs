@@ -66,7 +66,7 @@ fn one(against: &Against<'_>, base: &str, alarming: bool, layout: Layout) -> Str
         out.push_str(&layout.paragraph("  ", &text, Paint::Plain));
     }
     let subjects = distinct(shown.iter().map(|row| row.base.subject.as_str()));
-    // A subject that all rows share is not repeated in each of them.
+    // A subject that all rows share is not repeated in each row.
     let place = |row: &Row<'_>| match subjects.as_slice() {
         [_] => row.base.place.clone(),
         _ => place(row),
@@ -158,7 +158,7 @@ pub(super) fn stated(of: &Quantity) -> String {
     }
 }
 
-/// Formats a difference with its interval in percent of the base.
+/// Formats a difference and its interval in percent of the value in the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
     if base.value == 0.0 {
         // If the base is zero, there is no percentage, so the difference itself is shown.
@@ -206,7 +206,7 @@ pub(super) fn figures_in_words(row: &Row<'_>) -> String {
 }
 
 /// Returns the compared figures that reports show by default. Figures that differ come first, in
-/// descending order of certainty; the others keep their order.
+/// descending order of certainty. The others keep their order.
 pub(super) fn surest_first<'a, 'c>(against: &'a Against<'c>) -> Vec<&'a Row<'c>> {
     let shown = || against.rows.iter().filter(|row| is_shown(row));
     let mut rows: Vec<&Row<'_>> = shown().filter(|row| row.change.is_shown()).collect();

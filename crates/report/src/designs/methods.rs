@@ -1,6 +1,6 @@
 //! Compares the methods by which packets update table entries, as in Table 1 of the paper. The page
-//! shows how much better writing in place is than a change through two replicas and than a digest
-//! to the controller, and what the paper found.
+//! shows by how much writing in place is faster than the other two methods (a change through two
+//! replicas, and a digest to the controller), and what the paper found.
 //!
 //! All rates are by wall-clock time, since processor time does not include waiting. A ratio is
 //! computed within each repetition, in which both methods had the same conditions. Its interval is
@@ -18,8 +18,8 @@ use crate::plot::{Axis, Line, Origin, Plot, Point, Style};
 use crate::value::Spread;
 
 /// A result from the paper for an update method on one core with 2²⁰ entries. The packets pass a
-/// switch and network cards. The figures are from Simon et al., ANCS 2021, Table 1; those of the
-/// change method without a wait are from section 5.1.
+/// switch and network cards. The figures are from Simon et al., ANCS 2021, Table 1. Those of the
+/// method that changes replicas without waiting are from section 5.1.
 struct Published {
     name: &'static str,
     /// The number of updates per second in the paper.
@@ -44,8 +44,9 @@ pub(super) struct Against<'a> {
     /// The median time of an update by the other method, divided by that of the method that writes
     /// in place.
     pub(super) median: Option<Estimate>,
-    /// The ratio of rates and the ratio of median latencies in the paper, formed as in `rate` and
-    /// `median`. `None` if the paper has no such method.
+    /// The two ratios that the paper has for this method: that of rates and that of median
+    /// latencies, as in the fields `rate` and `median`. `None` if the paper does not have the
+    /// method.
     pub(super) published: Option<(f64, f64)>,
 }
 
@@ -111,17 +112,17 @@ fn published(case: &Case) -> Option<&'static Published> {
     }
 }
 
-/// Formats a ratio with its interval, such as `510 ± 12`; a dash if there is none.
+/// Formats a ratio with its interval, such as `510 ± 12`, or a dash if there is none.
 pub(super) fn times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| estimate(ratio, Unit::Count))
 }
 
-/// Formats the mean of a ratio; a dash if there is none.
+/// Formats the mean of a ratio, or a dash if there is none.
 pub(super) fn mean_times(ratio: Option<&Estimate>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio.mean, Unit::Count))
 }
 
-/// Formats a ratio of the paper; a dash if the paper has none.
+/// Formats a ratio published in the paper, or a dash if the paper has none.
 pub(super) fn published_times(ratio: Option<f64>) -> String {
     ratio.map_or_else(|| "–".to_owned(), |ratio| crate::format::figure(ratio, Unit::Count))
 }
@@ -225,7 +226,7 @@ fn drawn(methods: &[&Measured], place: &str) -> Figure {
                     stated(Some(&median))
                 )),
             };
-            // A point that is not a number interrupts the line, so that the points of different
+            // A point whose height is not a number interrupts the line, so that points of different
             // storages are not joined.
             let gap = Point::new(point.x, f64::NAN);
             Some([point, gap])

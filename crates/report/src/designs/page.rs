@@ -122,7 +122,7 @@ fn lead(page: &mut Page, run: &Run<'_>) {
 fn cases(run: &Run<'_>) -> Vec<Block> {
     let findings = run.findings;
     let several = shapes(findings).len() > 1;
-    // Columns that are equal for all cases or unknown would only make the table too wide.
+    // Columns that are equal for all cases, or unknown, would only make the table too wide.
     let counted = findings.machine.counters.is_ok();
     let turns = |one: &Measured| one.turns.len();
     let uneven = distinct(findings.measured.iter().map(turns)).len() > 1;

@@ -211,10 +211,10 @@ impl Drawing<'_> {
         )
     }
 
-    /// Returns a line of `value` against the number of table entries for each distinct result of
-    /// `name` among the cases that are `wanted`. The result of `name` has the text of the line, the
-    /// number of its colour, and whether the line is dashed. The lines are in the order of the
-    /// cases.
+    /// Returns lines that show `value` against the number of table entries, for the cases that
+    /// `wanted` selects. All cases for which `name` returns the same result form one line. The
+    /// result consists of the text of the line, the number of its colour, and whether it is dashed.
+    /// The lines are in the order of the cases.
     fn lines(
         &self,
         wanted: &dyn Fn(&Case) -> bool,
@@ -265,8 +265,8 @@ fn is_sharded(case: &Case) -> bool {
     matches!(case.design.synchronisation, Synchronisation::Sharded { .. })
 }
 
-/// Returns the number of the colour for a case, which depends on its storage. Sharded storages and
-/// those with two replicas have other colours.
+/// Returns the number of the colour in which a case is plotted. It depends on the storage, and on
+/// whether the storage is sharded or has two replicas.
 fn hue(case: &Case) -> usize {
     let storage =
         Storage::ALL.iter().position(|storage| *storage == case.design.storage).unwrap_or(0);

@@ -13,8 +13,8 @@ use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, printable};
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
-/// The largest number of cases of which each has a detailed row. If there are more, only those with
-/// the most table entries have one.
+/// The largest number of cases that are shown in detail, in a row each. If there are more cases,
+/// only those with the most table entries are shown.
 const MAX_DETAILED: usize = 24;
 /// The largest number of table sizes that are shown side by side.
 const MAX_SIZES: usize = 7;

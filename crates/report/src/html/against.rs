@@ -83,7 +83,8 @@ struct Labelled<'a> {
     /// The name of the protocol. It includes the mode if there are several, and the name of the run
     /// if another run has the same point.
     protocol: String,
-    /// The name of the run, if this is its only point and other runs have more; otherwise `None`.
+    /// The name of the run, if the run has only this point and other runs have several. Otherwise
+    /// `None`.
     alone: Option<String>,
     point: &'a Point,
 }
@@ -202,7 +203,7 @@ const CPU: Shown = Shown {
 fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
     let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {
-        // Perhaps a constant total rate is shared among a growing number of switches.
+        // Perhaps the sweep shares a constant total rate among a growing number of switches.
         let total = |point: &Point| {
             // The share times the number of switches equals the total rate only up to rounding.
             let rate = point.offered_rate.map(|rate| (rate * 1e6).round() / 1e6);
@@ -274,7 +275,8 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
     let mut keys = Vec::new();
     let (mut title, sent, received) = (String::new(), "sent_rate", "received_rate");
     if let [group] = groups {
-        // With a single line for each of them, sent and received differ by colour as well.
+        // If there is only one line of sent packets and one of received packets, they differ by
+        // colour as well.
         title = format!(" ({})", group.shared_setting);
         let styles = (Style::series(1).hollow(), Style::series(0).filled());
         lines.push(line("sent".to_owned(), group, against, sent, Unit::PerSecond, styles.0));
@@ -343,7 +345,7 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
     for (number, group) in groups.iter().enumerate().filter(|_| !empty) {
         let full = format!("{}, {}", group.protocol, group.shared_setting);
         // With one or two protocols, colour shows the load and dashes show the protocol. With more
-        // protocols, or with one line for each of two, colour identifies every line.
+        // protocols, or with two protocols of one line each, colour identifies every line.
         let (name, legend, style) = match protocols.as_slice() {
             _ if group.alone => (full.clone(), full, Style::series(group.hue).filled()),
             [_, _] if groups.len() == 2 => (full.clone(), full, Style::series(number).filled()),

@@ -11,7 +11,7 @@ use crate::format::{figure, plural};
 use crate::page::{Data, Figure};
 use crate::plot::{Area, Axis, Line, Plot, Point as Dot, Span, Style, spans_decades};
 
-/// The limits of plots: the number of switches whose lines have different colours (`MAX_COLOURED`),
+/// Two limits of plots: the number of switches whose lines have different colours (`MAX_COLOURED`),
 /// and the number of lines of single switches or trials in one plot (`MAX_LINES`).
 const MAX_COLOURED: usize = 8;
 const MAX_LINES: usize = 64;
@@ -48,7 +48,8 @@ fn over_time(title: &str, description: String, y: Axis, lines: Vec<Line>, trial:
 /// Draws the rates of each second of a trial.
 fn rates(trial: &Trial, which: &str) -> Figure {
     let series = &trial.series;
-    // The second in which the traffic ends is left out, because its count would look like a dip.
+    // The second in which the traffic ends is left out, because its lower count would look like a
+    // dip.
     let end = series.measure_to_s;
     let is_cut = |second: f64| second < end && end < second + 1.0;
     let per_second = |name: &str, values: &[u64], style: Style| {
@@ -103,9 +104,9 @@ fn outstanding(trial: &Trial, which: &str) -> Figure {
     Figure::plot(plot, format!("{remark} {which}")).with_data(Data::Extremes)
 }
 
-/// Returns lines and bands of the number of unanswered packet-ins of each switch over time. Up to
-/// [`MAX_LINES`] switches have a line each, and more are shown as bands. Above [`MAX_COLOURED`]
-/// switches there is a line of their mean as well.
+/// Returns the number of unanswered packet-ins of each switch over time, for a plot. Up to
+/// [`MAX_LINES`] switches have a line each, and more are shown as bands. If there are more than
+/// [`MAX_COLOURED`] switches, a line shows their mean as well.
 fn waiting(trial: &Trial, switches: &[&SwitchOutcome]) -> (Vec<Line>, Vec<Area>) {
     let interval = trial.series.sample_interval_s;
     if switches.is_empty() {
@@ -321,7 +322,7 @@ fn curve_of(histogram: &Histogram<u64>, latencies: &[&Latency]) -> Vec<Dot> {
             Dot::new(across.min(most), row.value_iterated_to() as f64 / 1e9)
         });
         let mut dots: Vec<Dot> = rows.collect();
-        // Beyond the number of samples, rows only repeat the largest one.
+        // Rows beyond the number of samples only repeat the largest sample.
         dots.dedup_by(|b, a| a.x == b.x && a.y == b.y);
         return dots;
     }

@@ -140,8 +140,8 @@ fn of_sweep(points: &[Point], search: Option<&SearchOutcome>) -> Vec<Tile> {
         } else {
             String::new()
         };
-        // A search reports its rate more precisely than the points along the way, and the page
-        // states it only once.
+        // A search states its rate more precisely than the points of the search do, and the page
+        // states the rate only once.
         if search.is_some() {
             continue;
         }

@@ -122,7 +122,7 @@ pub(super) fn add(page: &mut Page, result: &RunResult, configuration: &str) {
     page.method(own, Some(&result.provenance.host), definitions, files);
 }
 
-/// Returns the table of how the trials were made.
+/// Returns the table that describes how the trials were made.
 fn trials(result: &RunResult) -> Block {
     let all: Vec<&Trial> = result.points.iter().flat_map(|p| &p.trials).collect();
     let mut rows = vec![("Trials", describe::effort(result))];
@@ -177,8 +177,8 @@ fn configured(result: &RunResult, configuration: &str) -> Vec<Block> {
     };
     vec![
         folded("configuration", "config.toml", Block::Listing(configuration.to_owned())),
-        // Printed pages leave this table out, since the listing has the same content in a shorter
-        // form.
+        // Printed pages omit this table, since the listing of the configuration has the same
+        // content in a shorter form.
         folded("configuration-keys", "Key by key", Block::Table(keys)),
     ]
 }

@@ -11,7 +11,7 @@ use crate::{describe, verdict};
 /// The largest number of switches that have a row each.
 const SWITCH_ROWS: usize = 64;
 
-/// Formats a mean with its interval; a dash if there is none.
+/// Formats a mean with its interval, or a dash if there is none.
 fn mean(value: Option<&Estimate>, unit: Unit) -> String {
     value.map_or_else(|| "–".to_owned(), |value| estimate(value, unit))
 }
@@ -96,8 +96,8 @@ pub(super) fn summary(point: &Point) -> String {
     format!("answered {received}, RTT p99 {p99}, limit: {limit}")
 }
 
-/// Returns a cell that names the side which was the limit. Its colour shows how far the figures can
-/// be trusted.
+/// Returns a cell that names the side which was the limit. The colour of the cell shows how far the
+/// figures can be trusted.
 fn limit(side: Saturated, word: &str) -> Cell {
     match side {
         Saturated::Probe => Cell::toned(Tone::Bad, word),

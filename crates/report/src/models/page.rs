@@ -228,8 +228,8 @@ fn functions(run: &Run<'_>, verification: &Verification) -> Vec<Block> {
     vec![Block::Table(table), Block::Remark(remark.into())]
 }
 
-/// Returns a table cell with a figure and, on a second line, its interval, so that many fit side by
-/// side.
+/// Returns a table cell with a figure and its interval on a second line, so that many columns fit
+/// side by side.
 fn below(stated: &str) -> Cell {
     match stated.split_once(" (") {
         Some((value, interval)) => Text::from(value).and_faint(format!("({interval}")).into(),
@@ -237,8 +237,8 @@ fn below(stated: &str) -> Cell {
     }
 }
 
-/// Adds the section about the method to a page. Its host is the one that verified the model; the
-/// campaign describes the one that measured.
+/// Adds the section about the method to a page. Its host is the machine that verified the model.
+/// The campaign describes the machine that measured.
 fn method(page: &mut Page, run: &Run<'_>) {
     let reference = run.model.clock.reference.as_ref().map(|reference| {
         format!(

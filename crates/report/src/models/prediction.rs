@@ -8,7 +8,7 @@ use crate::format::printable;
 use crate::terminal::{Cell, Column, Grid, Layout, Paint};
 
 /// Returns the predicted delays, bounds and service curves of a device for a packet that needs
-/// several functions, each with how strong a statement it is. The text ends with a newline.
+/// several functions, each with a word for how certain it is. The text ends with a newline.
 #[must_use]
 pub fn prediction_table(
     model: &Model,

@@ -50,11 +50,11 @@ pub struct Claim {
 pub enum Verdict {
     /// The measured figures are equivalent to the published ones.
     Reproduced,
-    /// The measured figures are not equivalent to the published ones, but lie in the wider region,
-    /// called the shape, in which the claim still holds.
+    /// The measured figures are not equivalent to the published ones, but they lie in the wider
+    /// region (the shape) in which the claim still holds.
     InShape,
-    /// The measured system is a model, and the measurement finds the model's figures. This shows that
-    /// the measurement is right, and nothing on the publication.
+    /// The measured system is a model, and the measurement yields the figures of that model. This
+    /// shows that the measurement works, and proves nothing about the publication.
     RecoversModel,
     /// The measured figures contradict the claim.
     NotReproduced,
@@ -140,7 +140,8 @@ impl Part {
         })
     }
 
-    /// Returns how the measured figure agrees with the regions, or `None` if it was not measured.
+    /// Returns how the measured figure agrees with the regions of values by which the claim is
+    /// judged, or `None` if the figure was not measured.
     fn agreement(&self) -> Option<Agreement> {
         Some(self.criterion.judge(self.measured?.interval))
     }
@@ -186,7 +187,7 @@ impl Claim {
     }
 }
 
-/// Returns a sentence with the number of claims of each verdict that occurs:
+/// Returns a sentence with the number of claims of each verdict that occurs, such as
 /// `36 claims: 2 reproduced, 34 not told.`
 #[must_use]
 pub fn counts(groups: &[ClaimGroup]) -> String {

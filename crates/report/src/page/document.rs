@@ -75,7 +75,8 @@ impl Document {
     #[must_use]
     pub fn page(&self) -> Page {
         let mut page = Page::of_run(&self.provenance, self.kind, printable(&self.title));
-        // Work that a lost process left out is reported with the shares of the processes.
+        // Work that a lost process left undone is reported with the shares of the processes, and is
+        // not repeated here.
         if let Some(reason) = self
             .partial
             .as_ref()
@@ -103,7 +104,7 @@ impl Document {
 }
 
 impl Section {
-    /// Returns the short title of an earlier section that contains the same table, or `None` if
+    /// Returns the short title of an earlier section that contains an equal table, or `None` if
     /// there is none.
     fn has_too<'s>(table: &Table, before: &'s [Self]) -> Option<&'s str> {
         let other = before.iter().find(|section| section.tables.contains(table))?;
@@ -132,7 +133,7 @@ impl Section {
     }
 }
 
-/// Returns the text with the words before its first colon emphasised, if they are a label.
+/// Returns the text with the words before its first colon emphasised, if these words are a label.
 fn labelled(text: &str) -> Text {
     match text.split_once(": ") {
         Some((label, rest)) if label.chars().count() <= 60 && !is_sentence(label) => {
@@ -142,8 +143,8 @@ fn labelled(text: &str) -> Text {
     }
 }
 
-/// Returns whether a text contains the end of a sentence, so that it is no label. The full stops of
-/// abbreviations before numbers of figures and equations do not count.
+/// Returns whether a text contains the end of a sentence, and is therefore no label. The full stops
+/// of abbreviations before numbers of figures and equations do not count.
 fn is_sentence(label: &str) -> bool {
     label.replace("Fig. ", "").replace("Eq. ", "").contains(['.', ';'])
 }

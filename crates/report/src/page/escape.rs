@@ -8,7 +8,7 @@ pub(crate) fn escape(text: &str) -> Escaped<'_> {
     Escaped(text)
 }
 
-/// A text that is escaped for HTML when it is formatted; see [`escape`].
+/// A text that is escaped for HTML when it is formatted, as [`escape`] returns it.
 pub(crate) struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {

@@ -22,7 +22,7 @@ pub struct Figure {
 pub enum Graphic {
     /// Lines over a horizontal and a vertical axis.
     Plot(Plot),
-    /// A table in which a cell is the darker the larger its value is.
+    /// A heat map: a table in which larger values have a darker cell.
     HeatMap(HeatMap),
     /// Boxes joined by paths, such as servers and flows.
     Graph(Graph),
@@ -79,7 +79,7 @@ impl Figure {
     }
 
     /// Returns the figure with its remark and, for a plot, its title, description and axis labels
-    /// replaced by the results of `words`. Other texts remain.
+    /// replaced by the results of the function `words`. Other texts are unchanged.
     pub(crate) fn reworded(mut self, words: impl Fn(&str) -> String) -> Self {
         let say = |text: &mut String| *text = words(text);
         say(&mut self.remark);
@@ -144,7 +144,7 @@ fn differences(forest: &Forest) -> Table {
     table
 }
 
-/// Returns the lines of a plot that show data rather than guide the eye.
+/// Returns the lines of a plot that show data, without those that only guide the eye.
 fn lines(plot: &Plot) -> impl Iterator<Item = &Line> {
     plot.lines.iter().filter(|line| !line.style.is_guide())
 }

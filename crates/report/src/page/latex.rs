@@ -8,7 +8,7 @@ use super::table::{Cell, Kind, Table};
 use super::{Block, Page};
 use crate::estimates::{UNBOUNDED, UNBOUNDED_MEANS};
 
-/// The least number of rows with which a table may continue on the next sheet of paper.
+/// The number of rows from which a table may continue on the next sheet of paper.
 const LONG: usize = 40;
 
 /// A table of a page, as a LaTeX file.
@@ -162,7 +162,7 @@ fn notes(remarked: &Remarked<'_>) -> String {
     notes.iter().map(|note| escaped(note.trim())).collect::<Vec<_>>().join("\n")
 }
 
-/// The characters that LaTeX must be given as commands, each with its command.
+/// The characters that must be written as commands in LaTeX, each with its command.
 const SIGNS: [(char, &str); 38] = [
     ('\\', "\\textbackslash{}"),
     ('~', "\\textasciitilde{}"),

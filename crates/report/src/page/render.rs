@@ -9,11 +9,11 @@ use super::{Block, Page, Section, claims, csv, escape, ranked};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
-/// The least number of columns with which a table is set in smaller print.
+/// The least number of columns of a table that is set in smaller print.
 pub(super) const MANY_COLUMNS: usize = 9;
 /// The length, in characters, beyond which the words of a cell may be set in several lines.
 const LONG_CELL: usize = 24;
-/// The least number of sections with which a page has a table of contents.
+/// The least number of sections of a page that has a table of contents.
 const MANY_SECTIONS: usize = 7;
 
 /// A page as an HTML document, and its figures in order.
@@ -32,8 +32,8 @@ pub(crate) struct Drawn {
 }
 
 impl Page {
-    /// Returns the blocks above all sections of the page: first the failures of the run, then the
-    /// others. If there are failures, good news is shown in a neutral tone.
+    /// Returns the blocks above all sections of the page. The failures of the run come first. If
+    /// there are any, good news in the other blocks is shown in a neutral tone.
     fn worst_first(&self) -> Vec<Block> {
         let alarms = alarm::worst_first(&self.alarms);
         let mut lead: Vec<Block> =
@@ -130,7 +130,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
         Block::Remark(text) => html! { p.remark { (text) } },
         Block::Card(tone, lines) => card(*tone, lines),
         Block::Tiles(tiles) => {
-            // Complete rows look best.
+            // The number of columns is chosen such that the rows are complete.
             let columns = match tiles.len() {
                 n @ 1..=4 => n,
                 5 | 6 | 9 => 3,
@@ -182,7 +182,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
         Block::Folded { id, summary, blocks: inner } => html! {
             details.point {
                 summary { (summary) }
-                // A link to an element inside opens the details around it.
+                // Following a link to an element inside of the details opens them.
                 div id=[id.as_ref()] { "\n" (blocks(inner, Level::Section, drawn)) }
             }
         },
@@ -342,8 +342,8 @@ impl Drawn {
         file_stem("figure", number, self.graphic.title())
     }
 
-    /// Returns the figure as shapes, from which files are written. Without a width, it looks as in
-    /// the page; otherwise it is laid out for the width.
+    /// Returns the figure as shapes, from which files are written. Without a width, the figure
+    /// looks as in the page. With a width, it is laid out for that width.
     pub(crate) fn drawing(&self, width: Option<Width>) -> Result<Drawing, DrawingError> {
         match width {
             None => Drawing::read(&self.svg),

@@ -10,7 +10,8 @@ pub struct Table {
     pub(super) caption: String,
     pub(super) columns: Vec<Column>,
     pub(super) groups: Vec<Group>,
-    /// Whether the table is left to the page and the files, because a terminal would be full of it.
+    /// Whether the table is shown only in the page and the files, because it is too long for a
+    /// terminal.
     pub(super) is_detail: bool,
 }
 
@@ -34,7 +35,8 @@ pub(super) enum Kind {
     Figures,
     Words,
     Prose,
-    /// Figures if all cells of the column are values, and prose if a cell contains text.
+    /// The column contains figures if all of its cells are values, and prose if a cell contains
+    /// text.
     Values,
 }
 

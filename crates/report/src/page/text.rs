@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Text of a page as a sequence of spans, each with an emphasis. HTML markup in the text has no
-/// effect; it is shown as it is.
+/// effect. It is shown as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Text(Vec<(Emphasis, String)>);
 
@@ -28,7 +28,7 @@ pub enum Tone {
     Plain,
     /// The message is good news.
     Good,
-    /// The message says that figures are doubtful.
+    /// The message warns that figures are doubtful.
     Warning,
     /// The message is bad news.
     Bad,

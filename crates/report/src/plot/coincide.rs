@@ -1,15 +1,16 @@
-//! Detects lines of a plot that coincide, which a reader would take for one.
+//! Detects lines of a plot that coincide, so that a reader would see only one line.
 //!
-//! They are drawn so that all are visible (each wider than the one above it), and a line of text
-//! below the legend names them, since not every reader can tell them apart by colour or width.
+//! Such lines are drawn so that all are visible: a line is wider than the line above it. A line of
+//! text below the legend names them, since not every reader can distinguish them by colour or
+//! width.
 
 use super::{Line, Marker, Point};
 
 /// The distance in pixels up to which two lines look like one: a little more than half of their
 /// widths together.
 const APART: f64 = 2.5;
-/// The largest number of steps by which a line is widened because others hide it. Wider lines would
-/// hide their surroundings.
+/// The largest number of steps by which a line is widened because other lines hide it. Still wider
+/// lines would hide their surroundings.
 pub(super) const DEEPEST: usize = 3;
 
 /// A line of a plot as its pixels show it.
@@ -22,8 +23,8 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// Returns the pixels of a line; `place` returns the position of a point. Returns `None` for
-    /// lines that need not be distinguished: dots, thin lines that are one of many, and lines
+    /// Returns the positions of a line's points in pixels, which `place` computes. Returns `None`
+    /// for lines that need not be distinguished: dots, thin lines that are one of many, and lines
     /// without a name in the legend.
     pub(super) fn of(
         line: &Line,
@@ -90,8 +91,8 @@ fn nearest(from: (f64, f64), to: (f64, f64), point: (f64, f64)) -> (f64, f64) {
 
 /// The groups of lines in a plot that coincide.
 pub(super) struct Coincidence {
-    /// The depth of each line: one more than the depth of a line that is drawn over it, or 0 if
-    /// none is. It is at most [`DEEPEST`].
+    /// The depth of each line: one more than the depth of a line that is drawn over it, or 0 if no
+    /// line is. The depth is at most [`DEEPEST`].
     pub(super) depths: Vec<usize>,
     /// The groups of lines that look like one line, as the names of the lines in each.
     pub(super) groups: Vec<Vec<String>>,
@@ -103,7 +104,8 @@ impl Coincidence {
     pub(super) fn of(lines: &[Option<Drawn>]) -> Self {
         let mut depths = vec![0; lines.len()];
         let mut groups: Vec<Vec<usize>> = Vec::new();
-        // From the topmost line down, so that the lines on top of a line are known before it.
+        // The lines are visited from the topmost one down, so that the lines above a line are known
+        // before it.
         for (number, line) in lines.iter().enumerate().rev() {
             let Some(line) = line else { continue };
             let on = lines.iter().enumerate().skip(number + 1).find(|(_, above)| {

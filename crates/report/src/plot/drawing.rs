@@ -1,9 +1,9 @@
 //! A plot as plain shapes with colours, from which figure files are written.
 //!
-//! In a page, a plot takes its colours from the style sheet, which other programs do not have. So
-//! that a figure in a file cannot differ from that in the page, it is read back from the page's
-//! SVG, and every shape gets the look that the style sheet (`page/style.css`) defines for its
-//! classes, in the colours of the light theme. The reader supports only what the modules of
+//! In a page, a plot takes its colours from a style sheet, which other programs lack. Figure files
+//! are therefore written from the SVG of the page, which is read back, so that they cannot differ
+//! from the page. Every shape gets the appearance that the style sheet (`page/style.css`) defines
+//! for its classes, in the colours of the light theme. The reader supports only what the modules of
 //! [`super`] write.
 
 use quick_xml::Reader;
@@ -199,7 +199,7 @@ impl State {
         Ok(())
     }
 
-    /// Starts the next line of a text, `below` pixels under the present one.
+    /// Starts the next line of a text, `below` pixels under the current line.
     fn next_line(&mut self, below: f64) {
         let Some(above) = &mut self.pending else { return };
         let (x, y) = above.at;

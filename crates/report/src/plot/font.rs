@@ -9,14 +9,14 @@ use ttf_parser::{Face, GlyphId};
 use super::drawing::DrawingError;
 
 const FILE: &[u8] = include_bytes!("../../fonts/DejaVuSansCondensed.ttf");
-/// The letter that is drawn in place of one that the font lacks.
+/// The character that is drawn in place of a character that the font lacks.
 const REPLACEMENT: char = '\u{fffd}';
 
-/// The letters that one figure uses, for which its PDF file embeds glyphs.
+/// The characters that one figure uses, whose glyphs its PDF file embeds.
 pub(super) struct Letters {
     face: Face<'static>,
     numbers: GlyphRemapper,
-    /// Each letter once, with the number of its glyph among the embedded ones.
+    /// Each character once, with the number of its glyph among the embedded ones.
     used: Vec<Letter>,
 }
 
@@ -111,7 +111,7 @@ impl Letters {
         }
         let glyph = self.glyph(letter);
         let number = self.numbers.remap(glyph.0);
-        // If two letters share a glyph, copied text has the first of them.
+        // If two characters share a glyph, copied text contains the first of them.
         if !self.used.iter().any(|one| one.glyph == number) {
             self.used.push(Letter { letter, glyph: number, width: self.advance(glyph) });
         }

@@ -20,13 +20,13 @@ const MARGIN: f64 = 16.0;
 pub struct Forest {
     /// The title of the plot, which names what is compared with what.
     pub title: String,
-    /// A sentence or two for those who cannot see the plot.
+    /// A description of the plot in a sentence or two, for those who cannot see it.
     pub description: String,
     /// The label of the axis of differences, without the unit.
     pub axis: String,
     /// The unit of the differences between figures.
     pub unit: Unit,
-    /// The meaning of a difference of zero, as the tool tip of the line at zero.
+    /// The meaning of a difference of zero, which the tool tip of the line at zero shows.
     pub none: String,
     /// The rows of the plot, from the top.
     pub rows: Vec<ForestRow>,
@@ -242,7 +242,7 @@ mod tests {
                 && svg.contains("difference of after to before, of before (%)"),
             "{svg}"
         );
-        // The axis has -30 to 30 % over 368 pixels; the marks of the legend precede those of the
+        // The axis has -30 to 30 % over 368 pixels. The marks of the legend precede those of the
         // rows.
         let marks: Vec<&str> = svg.split("class=\"marker\" d=\"M").skip(3).collect();
         let at = |mark: &str| {

@@ -50,7 +50,7 @@ pub(super) fn class(style: Style) -> String {
 }
 
 /// Returns the number of the marker shape for a colour. There is one colour more than there are
-/// shapes, so two lines whose numbers map to the same colour usually have different shapes.
+/// shapes, so that two lines of the same colour usually have different shapes.
 pub(super) fn shape(hue: Hue) -> usize {
     match hue {
         Hue::Series(number) => number,

@@ -58,8 +58,8 @@ pub struct GraphNode {
 pub struct GraphWay {
     /// The name of the path, such as that of a flow.
     pub name: String,
-    /// The indices of the boxes along the path, in order, or `None` where it passes something that
-    /// is not drawn.
+    /// The indices of the boxes along the path, in order. `None` stands for something on the path
+    /// that is not drawn.
     pub nodes: Vec<Option<usize>>,
 }
 

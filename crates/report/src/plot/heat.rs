@@ -1,5 +1,5 @@
-//! Heat maps: tables in which a cell is the darker the larger its value is. Each cell also shows
-//! its value, so that no reader depends on the colour.
+//! Heat maps: tables in which larger values have a darker cell. Each cell also shows its value, so
+//! that no reader depends on the colour.
 
 use super::frame::{LETTER, LINE};
 use super::{Unit, Width};
@@ -18,22 +18,22 @@ const UPRIGHT: f64 = 14.0;
 /// The largest share of a drawing's width that the names of rows may take.
 const NAMES: f64 = 0.4;
 
-/// A heat map: a table in which a cell is the darker the larger its value is.
+/// A heat map: a table in which larger values have a darker cell.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatMap {
     /// The title of the heat map.
     pub title: String,
     /// A description in a sentence or two, for those who cannot see the map.
     pub description: String,
-    /// The word for what rows stand for, such as `match`.
+    /// The noun for what a row stands for, such as `match`.
     pub row_title: String,
     /// The names of the heat map's rows, from the top.
     pub rows: Vec<String>,
-    /// The word for what columns stand for, such as `action`.
+    /// The noun for what a column stands for, such as `action`.
     pub column_title: String,
     /// The names of the heat map's columns, from the left.
     pub columns: Vec<String>,
-    /// The word for the values in cells.
+    /// The noun for the values in cells.
     pub value_title: String,
     /// The unit of the values.
     pub unit: Unit,
@@ -46,7 +46,7 @@ pub struct HeatMap {
 /// A cell of a heat map.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct HeatCell {
-    /// The value that the colour of the cell shows; never negative.
+    /// The value that the colour of the cell shows. It is never negative.
     pub value: f64,
     /// The text that the cell shows.
     pub text: String,
@@ -70,8 +70,8 @@ impl HeatMap {
     }
 
     /// Returns the heat map as SVG in the given width. `id` must be unique in the page and a valid
-    /// identifier. Letters have the same size at every width. In narrow columns the values are
-    /// rotated, and in columns below [`UPRIGHT`] they are left out, which a remark says.
+    /// identifier. Letters have the same size at every width. In narrow columns, the values are
+    /// rotated. In columns narrower than [`UPRIGHT`], they are omitted and a remark says so.
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let edge = width.pixels();
         let grid = Grid::of(self, edge);
@@ -153,8 +153,8 @@ impl HeatMap {
         self.cells.iter().flatten().filter(|cell| !cell.set_off).map(|cell| cell.value)
     }
 
-    /// Draws the legend, which shows the colours of the largest value and of half of it, and cells
-    /// without colour.
+    /// Draws the legend. It shows the colour of the largest value, the colour of half of that
+    /// value, and a cell without colour.
     fn legend(&self, left: f64, edge: f64) -> Legend {
         let most = self.colours().fold(0.0, f64::max);
         let mut legend = Legend { svg: "<g class=\"legend\">".to_owned(), rows: 1.0 };
@@ -213,7 +213,7 @@ struct Grid {
 enum Cells {
     Level,
     Upright,
-    /// Cells show no values, for lack of space.
+    /// Cells show no values because they are too narrow.
     Silent,
 }
 

@@ -7,7 +7,7 @@ use super::{Line, Plot, Point};
 use crate::put::put;
 use crate::value::Value;
 
-/// The largest number of intervals beyond the frame that the remark names.
+/// The largest number of intervals beyond the frame that are named in the remark below the plot.
 const MAX_NAMED: usize = 4;
 
 /// Draws the confidence intervals of the points of a line. Where an interval extends beyond the
@@ -40,8 +40,8 @@ pub(super) fn draw_intervals(
     }
 }
 
-/// Returns a sentence that names the confidence intervals which extend beyond the frame of the
-/// plot, or `None` if there are none.
+/// Returns a sentence that names the confidence intervals that extend beyond the frame of the plot,
+/// or `None` if there are none.
 pub(super) fn cut(plot: &Plot, y: &Scale) -> Option<String> {
     let of_line = |line: &Line| -> Vec<String> {
         let points = line.points.iter().filter(|point| point.x.is_finite() && is_cut(point, y));

@@ -2,8 +2,8 @@
 //!
 //! The hues are those of Okabe and Ito ("Color Universal Design", 2008), which readers with any of
 //! the common colour vision deficiencies can distinguish, darkened or lightened until each has a
-//! contrast of 3:1 with the page (WCAG 2.2, 1.4.11) in either theme. Their yellow cannot reach that
-//! contrast and is replaced by a grey. A test checks the contrasts. Markers and dashes convey the
+//! contrast of 3:1 with the page (WCAG 2.2, 1.4.11) in either theme. Their yellow cannot reach this
+//! contrast, and is replaced by a grey. A test checks the contrasts. Markers and dashes convey the
 //! same information without colour.
 
 use crate::put::put;
@@ -62,7 +62,7 @@ const DARK: Theme = Theme {
 };
 
 /// Returns the colours of both themes as style sheet variables. The light theme is the default and
-/// is used in print; the dark theme is used if the reader prefers it.
+/// is used in print. The dark theme is used if the reader prefers it.
 pub(crate) fn style_sheet() -> String {
     let mut css = format!(":root{{color-scheme:light dark;{}}}\n", variables(&LIGHT));
     put!(css, "@media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n", variables(&DARK));

@@ -1,9 +1,9 @@
 //! Writes a drawing as a PDF file of one page, for papers.
 //!
 //! The file has only vectors and text: a page with a content stream, a font with the letters of the
-//! figure (PDF 1.7, ISO 32000-1, 9.7.4), and a graphics state for each opacity. It is written here
-//! because crates that convert SVG to PDF bring a renderer, a font database and a text shaper for
-//! what takes only a few operators.
+//! figure (PDF 1.7, ISO 32000-1, 9.7.4), and a graphics state for each opacity. This crate writes
+//! the file itself, because crates that convert SVG to PDF depend on a renderer, a font database
+//! and a text shaper, whereas these figures need only a few operators.
 
 use std::fmt::Write as _;
 
@@ -100,7 +100,7 @@ fn font(letters: &Letters) -> Result<[Object; 5], DrawingError> {
             letters.widths()
         )
         .into(),
-        // Flag 3 (symbolic): the font has letters outside of the standard Latin set.
+        // Flag 3 (symbolic) means that the font has letters outside of the standard Latin set.
         format!(
             "<< /Type /FontDescriptor /FontName /{FONT} /Flags 4 /FontBBox [{bounds}] /ItalicAngle 0 /Ascent {:.0} \
              /Descent {:.0} /CapHeight {:.0} /StemV 80 /FontFile2 8 0 R >>",
@@ -201,7 +201,7 @@ impl Content {
     fn half_circle(&mut self, from: (f64, f64), to: (f64, f64)) {
         let centre = ((from.0 + to.0) / 2.0, (from.1 + to.1) / 2.0);
         let out = (from.0 - centre.0, from.1 - centre.1);
-        // A quarter turn anticlockwise where y grows downwards.
+        // Since y grows downwards, this vector is a quarter turn anticlockwise.
         let side = (out.1, -out.0);
         let at = |along: f64, across: f64| {
             (centre.0 + along * out.0 + across * side.0, centre.1 + along * out.1 + across * side.1)

@@ -16,7 +16,7 @@ use crate::terminal::wrap;
 
 /// The ratio of the height of the area in which lines are drawn to the width of the whole drawing.
 const INNER_HEIGHT: f64 = 270.0 / 640.0;
-/// The largest number of characters in the remark about lines that coincide; they fit into two
+/// The largest number of characters in the remark about lines that coincide. They fit into two
 /// rows.
 const NOTE: usize = 170;
 /// The largest numbers of points that are drawn: in all lines of a plot together (`POINTS`), and in
@@ -43,8 +43,8 @@ impl Plot {
     pub(crate) fn svg_at(&self, id: &str, width: Width) -> String {
         let inner = (width.pixels() * INNER_HEIGHT).clamp(150.0, 420.0);
         let fitted = Width::new(width.pixels() - 100.0);
-        // About one tick per 80 pixels across and per 45 upwards, with a minimum for narrow
-        // drawings.
+        // There is about one tick per 80 pixels horizontally and per 45 pixels vertically, with a
+        // minimum for narrow drawings.
         let wanted =
             |length: f64, each: f64, least: f64| (length / each).round().max(least) as usize;
         let x = Scale::fit_in(&self.x, self.x_values(), wanted(width.pixels(), 80.0, 6.0), fitted);
@@ -121,7 +121,8 @@ impl Plot {
         let lines = self.lines.iter().flat_map(|l| l.points.iter());
         let ends = lines.flat_map(|p| {
             let (low, high) = p.spread.ends(p.y).unwrap_or((p.y, p.y));
-            // On a logarithmic axis the lower end may be negative; the mean still counts.
+            // On a logarithmic axis, the lower end of the interval may be negative. The mean is
+            // then still shown.
             [low, p.y, high]
         });
         let floor = match self.y.from_zero {
@@ -241,7 +242,7 @@ fn described(description: &str, coincidence: Option<&str>, cut: Option<&str>) ->
 /// A line of a plot, and how it is drawn.
 struct DrawnLine<'a> {
     line: &'a Line,
-    /// The points of the line that are drawn; a long line is drawn with fewer points.
+    /// The points of the line that are drawn. A long line is drawn with fewer points.
     points: &'a [Point],
     /// The number of lines that hide this one, so that it must be drawn wider.
     lines_on_top: usize,

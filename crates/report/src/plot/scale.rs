@@ -9,17 +9,18 @@ use crate::format::{figure, scaling, trim_zeros, whole};
 /// The way in which values are spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Spacing {
-    /// Equal distances are equal differences.
+    /// Equal distances represent equal differences.
     Linear,
-    /// Equal distances are equal ratios. Values must be positive; others are drawn at the low end.
+    /// Equal distances represent equal ratios. Values must be positive. Other values are drawn at
+    /// the low end.
     Logarithmic,
-    /// Equal distances are equal ratios, and ticks are powers of two.
+    /// Equal distances represent equal ratios, and ticks stand at powers of two.
     Binary,
-    /// Quantiles as HDR plots show them. The value is 1 / (1 - quantile), on a logarithmic scale,
-    /// so that each further nine (90 %, 99 %, 99.9 %) takes the same space.
+    /// Quantiles, as plots of HdrHistogram show them. The value is 1 / (1 - quantile) on a
+    /// logarithmic scale, so that each further nine (90 %, 99 %, 99.9 %) takes the same space.
     Quantile,
-    /// Names side by side. The value is the number of a name, from 1. If names are too long, the
-    /// drawing shows their numbers instead.
+    /// Names that stand side by side. A value is the number of a name, from 1. If the names are too
+    /// long, the drawing shows the numbers instead.
     Named,
 }
 
@@ -32,7 +33,7 @@ pub struct Axis {
     pub unit: Unit,
     /// The way in which values are spread along the axis.
     pub spacing: Spacing,
-    /// Whether a linear axis starts at zero. It should if readers compare the lengths of bars or
+    /// Whether a linear axis starts at zero, as it should if readers compare the lengths of bars or
     /// areas.
     pub from_zero: bool,
     /// Values at which a line crosses the whole plot, each with the label of its line.
@@ -90,8 +91,8 @@ impl Axis {
         }
     }
 
-    /// Returns a sentence that lists the numbers and the names of this axis, for an axis on which
-    /// only numbers fit. Returns an empty text if the names fit on an axis of this length.
+    /// Returns a sentence that lists the numbers and names of this axis, if only the numbers fit on
+    /// an axis of this length. Returns an empty text if the names fit.
     pub(super) fn key(&self, length: Width) -> String {
         if self.spacing != Spacing::Named || fit(&self.names, length) {
             return String::new();
@@ -113,7 +114,7 @@ impl Axis {
     pub(crate) fn name(&self) -> String {
         match (self.spacing, self.unit) {
             (Spacing::Quantile, _) => format!("{} [fraction]", self.label),
-            // The label of an index says what it counts.
+            // The label of an index already names what it counts.
             (_, Unit::Index) => self.label.clone(),
             (_, unit) => format!("{} [{}]", self.label, unit.text()),
         }
@@ -287,7 +288,7 @@ impl Scale {
             .collect();
     }
 
-    /// Formats the label of a tick on a linear axis. `largest` is the largest value of the axis; it
+    /// Formats the label of a tick on a linear axis. `largest` is the largest value of the axis. It
     /// decides whether all labels are abbreviated to thousands or millions, or none.
     fn linear_label(&self, value: f64, decimals: usize, largest: f64) -> String {
         let value = if value == 0.0 { 0.0 } else { value };
@@ -308,7 +309,7 @@ impl Scale {
     fn fit_logarithmic(&mut self, wanted: usize) {
         // Ticks of times and bytes span several units, so each label has its unit.
         self.suffix = plain_suffix(self.unit);
-        // Round the ends outwards to 1, 2 or 5 times a power of ten.
+        // The ends are rounded outwards to 1, 2 or 5 times a power of ten.
         self.low = round_down_125(self.low);
         self.high = round_up_125(self.high);
         if self.high <= self.low * 1.000_001 {
@@ -316,8 +317,8 @@ impl Scale {
         }
         let decades = (self.high / self.low).log10();
         let (from, to) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
-        // With many decades only every second or third is labelled; with few, the ticks between are
-        // labelled, too.
+        // If there are many decades, only every second or third is labelled. If there are few, the
+        // ticks between them are labelled as well.
         let stride = (decades / wanted.max(2) as f64).ceil().max(1.0) as i32;
         let inner = decades < 2.7;
         for exponent in from..=to {
@@ -373,7 +374,7 @@ impl Scale {
     fn fit_quantile(&mut self) {
         self.low = 1.0;
         self.high = self.high.max(10.0);
-        // The first power of ten after the last completely shown nine.
+        // The first power of ten beyond the last nine that is completely visible.
         let mut value = 10.0;
         // A label `0 %` would overlap with `50 %`.
         self.ticks.push(Tick { value: 1.0, label: String::new() });

@@ -1,13 +1,14 @@
 //! Reduces the number of points in long lines.
 //!
-//! A line of an hour in samples of 100 ms has 36,000 points on about 600 pixels. Each stretch of
-//! points is replaced by its first, lowest, highest and last point. A reader looks for the extremes
-//! of such a plot, and these remain, whereas averaging or taking every n-th point would lose them.
+//! A line over one hour with a sample every 100 ms has 36,000 points on about 600 pixels. Each
+//! stretch of points is replaced by its first, lowest, highest and last point. A reader looks for
+//! the extremes of such a plot, and these remain, whereas averaging or taking every n-th point
+//! would lose them.
 
 use super::Point;
 
-/// Returns at most about `most` (at least 8) of the points, which draw a line that looks the same.
-/// Lines that are short enough are returned unchanged.
+/// Returns at most about `most` of the points (but at least 8), through which the line looks the
+/// same. Lines that are short enough are returned unchanged.
 pub(super) fn thin(points: &[Point], most: usize) -> Vec<Point> {
     let most = most.max(8);
     if points.len() <= most {

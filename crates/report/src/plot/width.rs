@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// The width of a drawing. Letters have a size of 9 points at each width.
+/// The width of the drawing of a figure. Letters have a size of 9 points in every width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Width {
     /// The width in CSS pixels, of which an inch has 96.
     pixels: f64,
 }
 
-/// The reason why a text does not name the width of a figure.
+/// The reason why a text is not a valid width of a figure.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WidthError {
     /// The text is not a length.

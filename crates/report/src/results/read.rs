@@ -1,7 +1,7 @@
 //! Reads the `result.json` of any command and returns its figures in the common form ([`Recorded`])
 //! in which results are compared.
 //!
-//! There is one function for each schema of a result.
+//! Each schema of a result has a function of its own.
 
 use std::collections::BTreeMap;
 
@@ -147,8 +147,7 @@ impl Place {
     }
 }
 
-/// Returns a number of table entries in words, and as the parameter of a sweep
-/// ([`Quantity::across`]).
+/// Returns a number of table entries in words, and as a varying parameter ([`Quantity::across`]).
 fn entries(value: &Value) -> (String, Option<(&'static str, f64)>) {
     let count = value.as_f64().unwrap_or(0.0);
     let text = power_of_two(count).unwrap_or_else(|| count.to_string());

@@ -94,8 +94,8 @@ fn figures(point: &Point) -> Vec<Quantity> {
     shown.chain(others).filter_map(quantity).collect()
 }
 
-/// Returns whether larger values of a metric that is not shown by default are better. They are
-/// worse for times; for all other metrics the result is `None`.
+/// Returns whether larger values are better, for a metric that comparisons do not show by default.
+/// Larger times are worse. For all other metrics, the result is `None`.
 fn otherwise(metric: &Metric) -> Option<bool> {
     (metric.unit == Unit::Seconds).then_some(false)
 }

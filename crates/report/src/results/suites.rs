@@ -48,7 +48,8 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
             place: format!("{}{variant}", words(&test["section"])),
             across: None,
             more_is_better: match metric.as_str() {
-                // These figures are shares of the value without faults or attacks.
+                // These figures are relative to the value without faults or attacks, so neither
+                // direction is better.
                 "exception_handling" | "denial_of_service" => None,
                 _ => Some(unit != Unit::Seconds),
             },
@@ -94,7 +95,7 @@ pub(super) fn document(value: &Value) -> Recorded {
                     subject: String::new(),
                     place: format!("{id}, {row}"),
                     across: None,
-                    // Each metric has a single unit, so that a condition can have a limit.
+                    // A metric must have a single unit, so that a condition can contain a limit.
                     metric: match units.len() {
                         1 => name.clone(),
                         _ => format!("{name}({})", unit.text().replace(' ', "-")),

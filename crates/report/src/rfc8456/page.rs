@@ -1,5 +1,5 @@
-//! Builds the `report.html` of the RFC 8456 tests: every test in the form for which the RFC asks,
-//! with controllers side by side.
+//! Builds the `report.html` of the RFC 8456 tests. Every test is reported in the form that the RFC
+//! requires, with controllers side by side.
 
 use probe::rfc8456::Test;
 use probe::rfc8456::outcome::TestOutcome;
@@ -98,8 +98,8 @@ fn summary(candidates: &[Candidate<'_>]) -> Block {
     Block::Table(table)
 }
 
-/// Returns the tests that any of the controllers has, as the section of the RFC and the name of
-/// each.
+/// Returns the tests that at least one controller has a result of, each as the section of the RFC
+/// and the name.
 pub(super) fn rows(candidates: &[Candidate<'_>]) -> Vec<(String, String)> {
     let mut rows = distinct(candidates.iter().flat_map(|one| {
         one.result.tests.iter().map(|outcome| (outcome.section.clone(), name(outcome)))

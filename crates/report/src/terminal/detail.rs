@@ -15,7 +15,7 @@ pub(super) fn of(point: &Point, layout: Layout) -> String {
     let mut out = String::new();
     for trial in &point.trials {
         if let Some((state, reason)) = describe::incomplete(&trial.completion) {
-            // For a run of one trial, the sentence above the figures has already said so.
+            // If the run has a single trial, the sentence above the figures states this already.
             if point.trials.len() > 1 {
                 let text = format!("Trial {} {}: {reason}", trial.repetition, state.to_lowercase());
                 out.push_str(&layout.paragraph("", &text, Paint::Bad));

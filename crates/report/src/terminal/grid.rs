@@ -33,8 +33,8 @@ pub(crate) struct Column {
     title: String,
     right: bool,
     indent: usize,
-    /// The order in which columns are left out if a table is too wide: those with the highest
-    /// number first. Columns with 0 always stay.
+    /// The order in which columns are omitted if a table is too wide. Columns with the highest
+    /// number are omitted first, and columns with 0 are never omitted.
     rank: u8,
 }
 
@@ -146,7 +146,7 @@ impl Grid {
     }
 
     /// Returns the indices of the columns that fit into `room` characters, given the width of each
-    /// column. Those that always stay may need more room.
+    /// column. The columns that are never omitted may need more room.
     fn fitting(&self, widths: &[usize], room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|column| widths[*column] > 0).collect();
@@ -167,8 +167,9 @@ impl Grid {
     }
 
     /// Divides the columns that are shown among the lines of a row, so that each line fits into
-    /// `room` characters. A row is a single line unless the columns are too wide together and the
-    /// last one holds figures, which must not be cut. Text in the last column is shortened instead.
+    /// `room` characters. A row has several lines only if the columns are too wide together and
+    /// the last column contains figures, which must not be cut. If the last column contains text,
+    /// the text is shortened instead.
     fn lines(&self, shown: &[usize], widths: &[usize], room: usize) -> Vec<Vec<usize>> {
         let [before @ .., last] = shown else { return Vec::new() };
         let beside = room.saturating_sub(self.needed(before, widths) + GAP);

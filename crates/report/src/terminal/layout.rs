@@ -5,8 +5,8 @@ use super::grid::{Paint, wrap};
 /// The properties of the terminal on which tables are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The number of characters in a line of the terminal. A number below 80 counts as 80, since
-    /// tables need that many, and a number above 160 as 160.
+    /// The number of characters in a line of the terminal. A number below 80 counts as 80, the
+    /// least width that tables need, and a number above 160 as 160.
     pub width: usize,
     /// Whether to use colour. Set this to `false` unless standard output is a terminal and
     /// `NO_COLOR` is unset.

@@ -21,7 +21,7 @@ pub(super) fn of(points: &[Point], layout: Layout) -> String {
         trials: trials.len() > 1,
         unsent: points.iter().any(|p| p.trials.iter().any(|trial| trial.counts.unsent > 0)),
     };
-    // A column without title has empty cells, so it takes no room.
+    // A column without a title has empty cells and takes no space.
     let title = |shown: bool, title: &'static str| if shown { title } else { "" };
     let mut grid = Grid::new(vec![
         Column::right("switches"),

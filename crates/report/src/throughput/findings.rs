@@ -64,7 +64,7 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     findings
 }
 
-/// Returns how many times faster one case is than another, as text, or `None` if either has no
+/// Returns how many times faster one case is than another as text, or `None` if either has no
 /// rates.
 fn times(case: &Case, other: &Case) -> Option<String> {
     let ratio = Estimate::of_ratio(&case.rates, &other.rates)?;

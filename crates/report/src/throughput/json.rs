@@ -16,8 +16,8 @@ pub const SCHEMA: &str = include_str!("../../schemas/bench-result.v1.schema.json
 const SHARES: [(&str, f64); 5] =
     [("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p999", 0.999)];
 
-/// Returns a throughput benchmark as JSON. Times are in nanoseconds if the name ends so, and rates
-/// are per second.
+/// Returns a throughput benchmark as JSON. Times are in nanoseconds if the name of the field ends
+/// in `_ns`, and rates are per second.
 #[must_use]
 pub fn to_json(run: &Run<'_>) -> String {
     let settings = run.settings;

@@ -20,7 +20,7 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     /// numbers.
     pub(crate) fn access<const NUMBERED: bool>(&self, sharing: Sharing, writing: u64) -> Access {
         let (find, leave): (Find, Option<Leave>) = match sharing {
-            // While packets are inside the gate, no entries are inserted or removed; only values
+            // While packets are inside the gate, no entries are inserted or removed. Only values
             // change.
             Sharing::Alone | Sharing::Apart | Sharing::Words => (alone::<K, V, NUMBERED>, None),
             Sharing::Unlocked => (shared::<K, V, NUMBERED>, Some(write_back::<K, V, NUMBERED>)),
@@ -53,8 +53,8 @@ impl<const K: usize, const V: usize> Buckets<K, V> {
     }
 }
 
-/// The number of keys for which overflowed buckets are searched together: one for each bit of a
-/// word.
+/// The number of keys for which overflowed buckets are searched together. It is the number of bits
+/// of a word, in which each key has one bit.
 const AT_ONCE: usize = 64;
 
 #[inline(always)]
@@ -210,7 +210,8 @@ unsafe fn name<const K: usize, const V: usize, const NUMBERED: bool>(
 }
 
 /// Returns the slot that holds the entry of a key, and whether there is such a slot. If there is
-/// none, the returned slot is the bucket's number of slots; a value read there is meaningless.
+/// none, the returned slot number equals the bucket's number of slots, and a value that is read at
+/// that slot is meaningless.
 #[inline(always)]
 fn in_line<const K: usize, const V: usize>(
     line: Line<'_, K, V>,

@@ -1,5 +1,5 @@
-//! One bucket: the layout of its parts, and how they are read and written while other threads do so
-//! too.
+//! One bucket of a table. This module defines the layout of its parts, and reads and writes them
+//! while other threads do so too.
 
 use crate::quiescence::relax;
 use crate::region::{LINE, Region, Words};
@@ -41,8 +41,8 @@ const OVERFLOW_SHIFT: u32 = 32;
 const ACTIONS_SHIFT: u32 = 36;
 const OVERFLOW_MAX: u64 = 15;
 
-/// The size of the header and the places of its fields, for code that reads a bucket without the
-/// methods of this module.
+/// The size of a bucket's header and the positions of its fields, for code that reads a bucket
+/// without the methods of this module.
 pub(crate) struct Fields;
 
 impl Fields {
@@ -299,8 +299,8 @@ impl<'a, const K: usize, const V: usize> Line<'a, K, V> {
         self.matches(key) & (0..Self::SLOTS).map(taken).sum::<u32>()
     }
 
-    /// Returns the word at offset `place`, a multiple of 8, of a slot's value. For a slot that does
-    /// not exist, returns another word of the line.
+    /// Returns the word at offset `place` of a slot's value. The offset is a multiple of 8. For a
+    /// slot that does not exist, returns another word of the line.
     #[inline(always)]
     pub(super) fn word_of_value(self, slot: usize, place: usize) -> u64 {
         let word = self.words.word64((Self::VALUES + slot * V + place) % LINE);

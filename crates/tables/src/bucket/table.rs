@@ -2,7 +2,7 @@
 //! the index of the other storages use it.
 //!
 //! `ALONE` means that during the call other threads only insert entries and write single words of
-//! values; a lookup then repeats no read. Insertions and removals lock buckets in any case. A wrong
+//! values. A lookup then repeats no read. Insertions and removals always lock buckets. A wrong
 //! `ALONE` may make a lookup miss an entry or read half a change, but it is no data race, because
 //! all accesses are atomic.
 
@@ -50,8 +50,8 @@ impl<const V: usize> Found<V> {
 pub(crate) enum Full {
     /// An entry with this key exists.
     Exists,
-    /// The table already has as many entries as it was made for, the entry's number is outside the
-    /// numbers for which it was made, or there is no memory for the entry.
+    /// The table has reached the number of entries for which it was made, the entry's number is out
+    /// of range, or memory does not suffice.
     Full,
 }
 

@@ -1,4 +1,4 @@
-//! A linear search among a handful of prefixes. If a table has few entries, comparing a key with
+//! Searches linearly among a handful of prefixes. If a table has few entries, comparing a key with
 //! each of them takes less time than a search in the trie. Several keys are compared at once.
 
 use crate::packing::Packed;
@@ -13,7 +13,7 @@ const LANES: usize = 8;
 
 /// A list of prefixes of keys of one word, the shortest first.
 ///
-/// The list does not change while a thread searches; its fields are atomic only so that searchers
+/// The list does not change while a thread searches. Its fields are atomic only so that searchers
 /// and the writer may share it.
 #[derive(Default)]
 pub(super) struct Few {

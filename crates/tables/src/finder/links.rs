@@ -10,8 +10,7 @@ use std::collections::BinaryHeap;
 use super::few::{Few, MAX};
 use crate::search::Link;
 
-/// The prefix or rule by which each entry of a finder is found, by the entry's number; see the
-/// module.
+/// The prefix or rule by which each entry of a finder is found, by the entry's number.
 #[derive(Default)]
 pub(super) struct Links {
     /// The prefix or rule of each entry, at the entry's number less one.
@@ -23,12 +22,13 @@ pub(super) struct Links {
     /// remove them from the search.
     lost: Vec<u32>,
     /// The numbers of all entries, or `None` if there are more than [`MAX`] entries. Also `None` if
-    /// only few entries are left but `links` is too long to be scanned for them.
+    /// only a few entries are left, but `links` is so long that a scan for them would take too much
+    /// time.
     few: Option<Vec<u32>>,
 }
 
-/// The largest length of `links` at which all of them are scanned to find out whether few entries
-/// are left.
+/// The largest length of the list `links` at which the list is scanned to find out whether few
+/// entries are left.
 const SEARCHED: usize = 1024;
 
 impl Links {

@@ -2,9 +2,10 @@
 //! [`bucket`](crate::bucket) does for inline storage.
 //!
 //! Entries are words that are accessed only by atomics, so an action works on a copy of its entry's
-//! parameters, and `leave` writes the copy back. How depends on the sharing: a single thread stores
-//! the copy directly, threads without locks replace the whole entry, and threads with locks hold
-//! the entry's lock from before the copy was made.
+//! parameters, and `leave` writes the copy back. The way of writing depends on the sharing. A
+//! single thread stores the copy directly. Threads without locks replace the whole entry. Threads
+//! with locks acquire the entry's lock before they make the copy, and hold it until the copy is
+//! written back.
 
 use std::ptr;
 

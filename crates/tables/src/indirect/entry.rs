@@ -14,7 +14,7 @@ pub(super) enum Form {
     /// Some parameters follow the head word, so one store cannot change the whole entry. The caller
     /// must prevent or detect reads that overlap with a write.
     Long,
-    /// The low half of the head word is a lock and a version: it is odd while the lock is held and
+    /// The low half of the head word is a lock and a version. It is odd while the lock is held, and
     /// grows by two with each change.
     Locked,
 }
@@ -44,7 +44,7 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Entry<'a> {
     /// Returns an entry. `tail` must have the number of bytes that [`tail_bytes`] returns for the
-    /// parameters that will be read or written; parameters beyond it are omitted.
+    /// parameters that will be read or written. Parameters beyond the tail are omitted.
     #[inline(always)]
     pub(super) fn new(head: &'a AtomicU64, tail: &'a [AtomicU64]) -> Self {
         Self { head, tail }

@@ -58,7 +58,7 @@ impl CacheMisses {
         Ok(Self { counter, before: 0 })
     }
 
-    /// Starts counting.
+    /// Starts counting the cache misses of this thread.
     pub(super) fn start(&mut self) {
         self.before = self.counter.read().unwrap_or(0);
         // If the counter does not start, its running time is zero at the end, which `stop` reports.

@@ -14,7 +14,8 @@ use super::Operation;
 use super::counters::CacheMisses;
 use super::samples::Samples;
 
-/// The number of consecutive calls of which only the last one is timed, unless calls are slow.
+/// The number of consecutive calls of which only the last one is timed. If calls are slow, each
+/// call is timed.
 const STRIDE: usize = 16;
 /// The number of unanswered digests at which a thread waits for the answers. It is lower than the
 /// number at which digests are dropped.
@@ -25,7 +26,8 @@ const SINGLES: usize = 20_000;
 /// The inputs of a thread that calls the table.
 pub(super) struct Lane<'a> {
     pub(super) worker: &'a mut TableWorker,
-    /// The numbers of the entries to access. After the last one, the first follows again.
+    /// The numbers of the entries to access, in order. After the last number, the sequence starts
+    /// again.
     pub(super) draws: &'a [u32],
     /// The index in `draws` of the first entry to access.
     pub(super) at: usize,

@@ -15,7 +15,8 @@ use crate::layout::{Layout, LayoutError};
 
 use super::{Case, Operation};
 
-/// The synchronisation of a table whose number of cores is not known yet.
+/// A synchronisation of threads that does not yet depend on the number of cores. [`Sharing::of`]
+/// completes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Sharing {
     /// There are two replicas, and a writer waits by this method after it has swapped them.
@@ -27,7 +28,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// Returns the synchronisation of a table that this number of cores use.
+    /// Returns the synchronisation of a table that `cores` cores use.
     pub fn of(self, cores: usize) -> Synchronisation {
         match self {
             Self::DoubleBuffer(wait) => Synchronisation::DoubleBuffer { wait },

@@ -29,11 +29,12 @@ const CALL: usize = 32;
 pub struct Race {
     /// The storage of the table.
     pub storage: Storage,
-    /// The lock of each entry, if it has one.
+    /// The lock of each entry, or none.
     pub lock: EntryLock,
     /// The number of updates that were made.
     pub updates: u64,
-    /// The number of updates that threads made but that a later sum of all entries lacks.
+    /// The number of lost updates: updates that threads made but that a later sum of all entries
+    /// lacks.
     pub lost: u64,
 }
 
@@ -64,9 +65,9 @@ pub enum RaceError {
     Worker(#[from] WorkerError),
 }
 
-/// Counts the updates that a table loses: one thread per core makes updates to a table of `entries`
-/// entries, `updates` in total, at least half of them to one entry. If `interrupt` is set, the
-/// threads stop early, and the updates made so far are counted.
+/// Counts the updates that a table loses. One thread per core updates a table of `entries` entries.
+/// The threads make `updates` updates in total, at least half of them to one entry. If `interrupt`
+/// is set, the threads stop early, and the updates made so far are counted.
 ///
 /// # Errors
 /// Returns an error if there are too many updates or too few threads, or if the table or a worker

@@ -42,7 +42,7 @@ pub enum Progress<'a> {
 }
 
 /// Measures the cases of a plan on a machine that [`survey`] has examined. Once `interrupt` is set,
-/// the run ends with the turns that are complete; the turn in progress is discarded.
+/// the run ends with the turns that are complete. The turn in progress is discarded.
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -158,8 +158,9 @@ fn label(case: &Case) -> String {
     )
 }
 
-/// Returns how many of the first cases can take turns: at least one, and more if they have the same
-/// layout and their tables together fit into half of the available memory.
+/// Returns the number of cases at the beginning of `cases` that can take turns. It is at least one.
+/// It is more if further cases have the same layout and the tables together fit into half of the
+/// available memory.
 fn group(cases: &[Case]) -> usize {
     let room = machine::available_memory().map_or(usize::MAX, |bytes| bytes / 2);
     let mut taken = 0_usize;
@@ -267,8 +268,8 @@ mod tests {
 
     fn settings(cores: usize) -> Settings {
         let mut all = machine::cores().unwrap();
-        // If the machine has fewer cores than lanes, lanes share a core, which is slower but
-        // equally valid.
+        // If the machine has fewer cores than lanes, lanes share a core. This is slower, but the
+        // results are equally valid.
         all.resize(all.len().max(cores), all[0]);
         Settings {
             time: Duration::from_millis(1),
@@ -294,8 +295,8 @@ mod tests {
         Selection { sizes: vec![64], key_bits: vec![32], cores: vec![1], ..everything() }
     }
 
-    /// Measures every design on one core and on two; none may lose an update that it promises to
-    /// keep.
+    /// Measures every design on one core and on two. No design may lose an update that it promises
+    /// to keep.
     #[test]
     fn every_design_is_measured_and_keeps_its_promise() {
         let one = everything_alone();

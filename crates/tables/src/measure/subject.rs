@@ -30,7 +30,8 @@ const SINGLE_SHARE: u32 = 4;
 /// size share them.
 pub(super) type Draws = HashMap<(u32, usize), Arc<Vec<u32>>>;
 
-/// The sequence of entries that the thread on one core accesses, and the index at which it begins.
+/// The sequence of entries that the thread on one core accesses, and the index in the sequence at
+/// which it begins.
 type Drawn = (Arc<Vec<u32>>, usize);
 
 /// The reason why a table could not be measured.
@@ -204,16 +205,16 @@ impl Subject {
         })
     }
 
-    /// Returns how many of `updates` updates the table lost: those that packets made but that the
-    /// sum of the numbers in its entries lacks. Returns `None` if packets only read, if the
-    /// parameters are too short to count updates, or if the entries could not be read before the
-    /// deadline.
+    /// Returns the number of lost updates among `updates` updates that packets made. These are the
+    /// updates that the sum of the numbers in the table's entries lacks. Returns `None` if packets
+    /// only read, if the parameters are too short to count updates, or if the entries could not be
+    /// read before the deadline.
     fn lost(&self, updates: u64, deadline: Option<Instant>) -> Option<u64> {
         if self.case.layout.parameter_bytes() < NUMBER || self.case.operation == Operation::Read {
             return None;
         }
         let arrived = sum(&self.table, self.filled, deadline)?;
-        // The numbers wrap, so the difference is known only modulo 2^32; a turn never loses that
+        // The numbers wrap, so the difference is known only modulo 2^32. A turn never loses that
         // many updates.
         Some(u64::from((updates as u32).wrapping_sub(arrived as u32)))
     }

@@ -4,11 +4,12 @@
 //!
 //! In a table with two replicas, packets read the active one. A change is made in the passive
 //! replica, then the two change roles, and when no packet uses the formerly active replica any
-//! more, it is changed too. So no packet waits for a change or sees a part of one. Entries are
-//! inserted into and removed from both replicas at once, while packets are outside the gate.
+//! more, it is changed too. Therefore, no packet waits for a change or sees a part of a change.
+//! Entries are inserted into and removed from both replicas at once, while packets are outside the
+//! gate.
 //!
 //! In a sharded table, each worker has a shard with all entries, which only its packets read and
-//! write; no lock is taken and no cache line moves between cores. The control plane writes to all
+//! write. No lock is taken, and no cache line moves between cores. The control plane writes to all
 //! shards and to the home, a copy that no packet accesses. An entry of a shard that differs from
 //! the home has therefore been written by packets. As long as the packets that write an entry are
 //! processed by one worker, such as the packets of a flow, only one shard differs, and its value is
@@ -28,12 +29,13 @@ use crate::exact::{ExactTable, ExactTableError};
 use crate::group::WorkerId;
 use crate::memory::MemoryUse;
 
-/// The replicas or shards of a table's entries; see the module.
+/// The replicas or shards of a table's entries. All changes of entries are made in all of these
+/// tables.
 #[derive(Debug)]
 pub(super) struct Replicas {
     home: ExactTable,
     others: Others,
-    /// The value of [`Replicas::divided`].
+    /// The number that [`Replicas::divided`] returns.
     divided: u64,
 }
 
@@ -128,9 +130,9 @@ impl Replicas {
         }
     }
 
-    /// Returns how often a worker left whose packets had written an entry that packets of another
-    /// worker had written too, counted separately for each entry. If the number is not 0, values
-    /// were lost, because all packets that write one entry must be processed by one worker.
+    /// Returns a number that grows by one for each worker that leaves and each entry that its
+    /// packets and the packets of another worker have written. If the number is not 0, values were
+    /// lost, because all packets that write one entry must be processed by one worker.
     pub(super) fn divided(&self) -> u64 {
         self.divided
     }
@@ -152,8 +154,8 @@ impl Replicas {
         Ok(copied)
     }
 
-    /// Gives a shard to a worker that joins. Returns the number of entries that were copied for it,
-    /// which is zero if a shard was created in advance.
+    /// Assigns a shard to a worker that joins. Returns the number of entries that were copied for
+    /// the shard. The number is zero if a shard was created in advance.
     pub(super) fn join(&mut self, worker: WorkerId) -> Result<usize, ExactTableError> {
         let Self { home, others: Others::Shards(shards), .. } = self else { return Ok(0) };
         let (shard, copied) = match shards.spare.pop() {
@@ -209,8 +211,8 @@ impl Replicas {
         shards.into_iter().flatten().chain(second).chain(std::iter::once(&self.home))
     }
 
-    /// Returns larger tables, for [`Replicas::adopt`], in place of those that have no room for an
-    /// entry with this key. Packets may read entries during the call.
+    /// Returns larger tables, for [`Replicas::adopt`], which are to replace the tables that have no
+    /// room for an entry with this key. Packets may read entries during the call.
     ///
     /// # Errors
     /// Returns an error if memory does not suffice.
@@ -219,8 +221,8 @@ impl Replicas {
         Ok(Remade { tables: tables? })
     }
 
-    /// Returns smaller tables, for [`Replicas::adopt`], in place of those in which few entries are
-    /// left. Packets may read entries during the call.
+    /// Returns smaller tables, for [`Replicas::adopt`], which are to replace the tables in which
+    /// few entries are left. Packets may read entries during the call.
     pub(super) fn shrunk(&self) -> Remade {
         Remade { tables: self.all_now().map(ExactTable::shrunk).collect() }
     }

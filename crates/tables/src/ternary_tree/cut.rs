@@ -15,13 +15,13 @@ pub(super) struct Window {
 /// The criterion by which a node divides its rules among its children (sides).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// A side for each value of a byte of the key.
+    /// The node has a side for each value of a byte of the key.
     Byte { at: usize },
-    /// Side 0 for keys whose number is below the threshold, and side 1 for the others.
+    /// The node has side 0 for keys whose number is below the threshold, and side 1 for the others.
     Number { window: Window, threshold: u64 },
-    /// Side 0 for the rules up to this rank, and side 1 for the rules after it. A search for a key
-    /// may have to visit both sides, so this cut saves no time. Its purpose is to limit the size of
-    /// leaves, and so the number of words that an insertion writes.
+    /// The node has side 0 for the rules up to this rank, and side 1 for the rules after it. A
+    /// search for a key may have to visit both sides, so this cut saves no time. Its purpose is to
+    /// limit the size of leaves, and so the number of words that an insertion writes.
     Rank(Rank),
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Cut {
 /// priorities, lower orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Rank {
-    /// The complement of the priority.
+    /// The complement of the priority, so that a lower value stands for a higher priority.
     pub(super) lowness: u32,
     pub(super) order: u64,
 }

@@ -8,9 +8,9 @@
 //! ```
 //!
 //! The eight masks are contiguous, and so are the eight values, which are compared together
-//! ([`super::lanes`]). Which of them matches is unpredictable, and a mispredicted branch takes
-//! longer than several comparisons. Places after the last entry hold a mask and a value that match
-//! no key.
+//! ([`super::lanes`]). A processor cannot predict which of them matches, and a mispredicted branch
+//! takes longer than several comparisons. Places after the last entry hold a mask and a value that
+//! match no key.
 
 use super::lanes::{GROUP, Lanes, TOGETHER};
 use super::number_at;

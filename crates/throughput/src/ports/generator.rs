@@ -148,7 +148,8 @@ pub(super) fn open_loop(
         let mut burst = Burst::new(BURST);
         discard_stale(generator, &mut burst);
         let offered = offered.unwrap_or_else(|| {
-            // This is the throughput of the generator and the worker together, by the wall clock.
+            // The rate of outputs that the generator and the worker achieve together, by the wall
+            // clock.
             let through = paced(generator, &mut burst, &mut flows, 0.0, time).rate;
             discard_stale(generator, &mut burst);
             through * settings.load

@@ -8,7 +8,8 @@ use std::io;
 /// The kind of ports between which packets travel in a measurement, or memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Io {
-    /// Buffers in memory, as a network card would leave packets: see [`crate::run`].
+    /// No ports: the packets lie in buffers in memory, where a network card would write them (see
+    /// [`crate::run`]).
     #[default]
     Memory,
     /// Packet sockets on a veth pair, in a network namespace that is created for the run.
@@ -25,7 +26,7 @@ impl Io {
     /// All kinds of ports.
     pub const ALL: [Self; 5] = [Self::Memory, Self::Veth, Self::Xdp, Self::Pcap, Self::Dpdk];
 
-    /// Returns the name of these ports, as command-line flags and results spell it.
+    /// Returns the name of this kind of ports, as command-line flags and results spell it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -17,7 +17,7 @@ const LONGEST_LOOK: Duration = Duration::from_micros(20);
 pub(super) struct Served<'c> {
     /// The number of the ingress port, as the program sees it.
     pub(super) port: u32,
-    /// The program; if `None`, packets are returned unchanged.
+    /// The program that the worker runs, or `None` if packets are returned unchanged.
     pub(super) core: Option<&'c Core>,
 }
 
@@ -34,14 +34,14 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Returns the number of processed packets, and the processor time in nanoseconds with packets
-    /// and without.
+    /// Returns three numbers: the number of processed packets, the processor time spent on packets,
+    /// and the processor time spent on polls without packets. Times are in nanoseconds.
     pub(super) fn seen(&self) -> [u64; 3] {
         [&self.packets, &self.busy, &self.idle].map(|value| value.load(Ordering::Relaxed))
     }
 }
 
-/// A guard that stops the worker when it is dropped: when the generator ends, even by a panic.
+/// A guard that stops the worker when the generator ends, even by a panic.
 struct Stop<'w>(&'w Work);
 
 impl Drop for Stop<'_> {

@@ -20,10 +20,11 @@ pub struct Contender<'w> {
     pub variant: Variant,
     /// The number of worker threads, each on its own core.
     pub cores: usize,
-    /// The number of further workers that have joined the tables, but process no packets. One such
-    /// worker makes a single busy one lock entries as it would among several.
+    /// The number of further workers that have joined the tables, but process no packets. If there
+    /// is such a worker, a single busy worker locks entries as it would beside several busy
+    /// workers.
     pub idle_workers: usize,
-    /// The method by which a change of an entry waits between two replicas.
+    /// The way in which a change of an entry waits between its writes to two replicas.
     pub wait: Wait,
     /// Whether the machine code of this variant has been compared with the interpreter already, for
     /// another number of entries, so that it is not compared again. Timed packets are always
@@ -31,17 +32,17 @@ pub struct Contender<'w> {
     pub is_compared: bool,
 }
 
-/// The figures that are measured for each contender.
+/// The quantities that are measured for each contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figures {
-    /// The rates alone.
+    /// Only rates are measured.
     Rates,
-    /// The rates, and the latencies of packets that arrive at a fixed rate.
+    /// Rates are measured, and latencies of packets that arrive at a fixed rate.
     RatesAndLatencies,
 }
 
-/// Measures programs in memory, which take turns. The cases of the findings have the order of the
-/// contenders. Uses neither the paths nor the numbers of cores in `settings`.
+/// Measures several programs, which take turns, with packets in memory. The cases of the findings
+/// have the order of the contenders. Uses neither the paths nor the numbers of cores in `settings`.
 ///
 /// Contenders with the same variant of the same workload and the same wait share a switch, so that
 /// a large table exists only once for all numbers of cores.
@@ -122,7 +123,7 @@ fn subject<'w>(
     let switch = case.refused.is_none().then(|| Arc::new(switch));
     if let Some(switch) = &switch {
         see_every_flow(switch, workload, settings);
-        // The wait is long, so only timed packets have it.
+        // The wait is long, so it is set only after the packets that are not timed.
         switch.set_wait_of_changes(wait);
     }
     Ok(Subject { case, workload, variant, idle_workers, switch })

@@ -6,6 +6,7 @@
 //! better if the processing of more packets ends; among equals, if more packets leave the program;
 //! then, if packets find entries in more tables; then, if it has more parameters.
 
+use super::constrained::Constrained;
 use super::endless::{Budgets, Endless};
 use super::members::{Members, Variant};
 use crate::packets::Packets;
@@ -26,7 +27,7 @@ const OUT: u128 = 2;
 /// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
 /// The largest number of times that all packets are processed to generate entries. Generation ends
-/// with a pass that adds no entry; each table whose keys depend on an earlier table needs one more
+/// with a pass that adds no entry. Each table whose keys depend on an earlier table needs one more
 /// pass.
 const PASSES: usize = 16;
 /// The number of recipes with endlessly processed packets after which no other recipe is tried.
@@ -76,20 +77,21 @@ pub(crate) struct Filled {
     pub(crate) entries: Vec<Placed>,
     /// The members and groups of action profiles and selectors to which the entries refer.
     pub(crate) members: Members,
-    /// The number of the flow for which each entry was generated: the first whose lookup failed.
+    /// The number of the flow for which each entry was generated. This is the first flow whose
+    /// lookup failed.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
     /// The tables for which entries could not be generated, each with the reason, as sentences.
     pub(crate) refused: Vec<String>,
     /// The flows that use an entry which packets write and which another flow uses too.
     pub(crate) shared: BTreeSet<usize>,
-    /// The error if packets are processed endlessly; no entries were generated after they were
-    /// found.
+    /// The error to report if packets are processed endlessly. After such packets were found, no
+    /// entries were generated.
     pub(crate) endless: Option<Endless>,
 }
 
-/// Returns the action for each table with which sample packets score best, and their score. Every
-/// action of every table is tried in turn.
+/// Returns the choice of an action for each table with which sample packets score best, and its
+/// score. Every action of every table is tried in turn.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -138,7 +140,9 @@ pub(crate) fn fill(
 ) -> Result<Filled, LoadError> {
     let mut switch = Switch::new(program.clone())?;
     let (entries, members, refused) = (Vec::new(), Members::default(), Vec::new());
-    let mut filler = Filler { program, recipe, entries, members, refused };
+    let constrained = Constrained::new(program);
+    let mut filler =
+        Filler { program, constrained: &constrained, recipe, entries, members, refused };
     let mut score = Score::default();
     let mut shared = BTreeSet::new();
     let mut made_for = Vec::new();
@@ -188,9 +192,11 @@ pub(crate) fn fill(
     Ok(Filled { entries, members, made_for, score, refused, shared, endless })
 }
 
-/// The entries that have been made so far, for packets of one recipe.
+/// The entries that have been made so far for packets, with the actions of one recipe.
 struct Filler<'p> {
     program: &'p Program,
+    /// What entries and arguments must satisfy.
+    constrained: &'p Constrained,
     recipe: &'p Recipe,
     entries: Vec<Placed>,
     members: Members,
@@ -260,11 +266,11 @@ impl Filler<'_> {
         let needs_priority = table.keys.iter().any(|key| {
             matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
         });
-        let program = self.program;
+        let (program, constrained) = (self.program, self.constrained);
         let call = |number| {
-            switch
-                .action_call(reference.action, &arguments(program, reference.action, number))
-                .map_err(|error| error.to_string())
+            let arguments = arguments(program, reference.action, number);
+            let arguments = constrained.arguments(reference.action, arguments, number)?;
+            switch.action_call(reference.action, &arguments).map_err(|error| error.to_string())
         };
         let action = match table.implementation {
             None => EntryAction::Action(call(number)?),
@@ -274,8 +280,9 @@ impl Filler<'_> {
                 self.members.action(switch, implementation, variant, &|one| call(one.into()))?
             }
         };
-        let priority = u32::from(needs_priority);
-        Ok(Some(TableEntry { matches, priority, action, idle_timeout: None }))
+        let entry =
+            TableEntry { matches, priority: u32::from(needs_priority), action, idle_timeout: None };
+        constrained.entry(id, entry, keys, number).map(Some)
     }
 
     fn parameters(&self) -> usize {
@@ -292,7 +299,7 @@ impl Filler<'_> {
 }
 
 /// Returns the arguments of an action for the entry with this number. Arguments repeat after
-/// [`VALUES`] entries; those that packets write differ between all entries. Arguments that are
+/// [`VALUES`] entries. Those that packets write differ between all entries. Arguments that are
 /// ports are always the same port.
 fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     let Some(action) = program.actions.get(action.index()) else { return Vec::new() };
@@ -345,7 +352,7 @@ fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     }
 }
 
-/// Notes why no entries can be generated for a table, unless a reason is noted already.
+/// Records why no entries can be generated for a table, unless a reason is recorded already.
 fn refuse(refused: &mut Vec<String>, table: &str, why: &str) {
     let beginning = format!("no entries can be generated for table {table}: ");
     if !refused.iter().any(|known| known.starts_with(&beginning)) {

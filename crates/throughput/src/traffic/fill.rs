@@ -16,7 +16,7 @@ use rand::{Rng, RngExt, SeedableRng};
 /// The time to live of IPv4 packets, and the hop limit of IPv6 packets.
 const HOPS: u8 = 64;
 
-/// A well-known header, with the offset of its first byte.
+/// A well-known header of a packet, with the offset of its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     Ethernet(usize),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The number of members in each generated group of an action selector.
 const MEMBERS_PER_GROUP: u32 = 4;
 
-/// One of several calls of an action that differ in their arguments, by number.
+/// The number of an action call, among several calls of the action that differ in their arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub(super) number: u32,

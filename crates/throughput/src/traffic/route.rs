@@ -2,7 +2,7 @@
 //! of headers.
 //!
 //! The parser states are executed symbolically. A known value is a constant or a range of packet
-//! bits; all others are unknown, and a `select` on an unknown value may take any branch. A route is
+//! bits. All others are unknown, and a `select` on an unknown value may take any branch. A route is
 //! therefore only a proposal, whose quality shows when its packets are run.
 
 use ir::bits::Bits;
@@ -27,8 +27,8 @@ const MAX_BITS: u64 = 8 * 65_535;
 pub(crate) struct Route {
     /// The number of packet bits that the parser reads on this route.
     pub(crate) bits: u64,
-    /// The headers that the parser extracts, in order: the type of each and its offset in the
-    /// packet, in bits.
+    /// The headers that the parser extracts, in order. Each is given by its type and its offset in
+    /// the packet in bits.
     pub(crate) headers: Vec<(CompositeId, u64)>,
     /// The packet bits on which the route depends, with their required values.
     pub(crate) fixed: Vec<Fixed>,
@@ -40,7 +40,7 @@ pub(crate) struct Fixed {
     /// The offset of the range from the start of the packet, in bits.
     pub(crate) offset: u64,
     pub(crate) value: Bits,
-    /// The bits of the range that must equal those of `value`; others may have any value.
+    /// The bits of the range that must equal those of `value`. Others may have any value.
     pub(crate) mask: Bits,
 }
 
@@ -63,8 +63,8 @@ fn first_parser(arguments: &[ir::PackageArgument]) -> Option<ParserId> {
     })
 }
 
-/// The name of a stored value: the variable that contains it, and the numbers of the fields and
-/// stack elements that lead to it.
+/// The name of a stored value. It consists of the variable that contains the value, and the numbers
+/// of the fields and stack elements that lead to the value.
 type Key = (VariableId, Vec<u32>);
 
 /// A value that the symbolic execution knows: a constant, or a copy of packet bits.

@@ -1,4 +1,4 @@
-//! Service of round robin that takes the arrivals of the other classes into account.
+//! Computes the service of round robin, taking the arrivals of the other classes into account.
 //!
 //! The service curves of `port::turns` hold whatever other classes send. In a network their
 //! arrivals are known: if class j has the arrival curve alpha_j and the service curve beta_j, its
@@ -9,11 +9,11 @@
 //!
 //! > psi^-1([c t - sum of alpha_j ⊘ beta_j]+),
 //!
-//! made non-decreasing; the sum is over the set. Each set yields a strict service curve, and the
-//! maximum of these curves is one, too. Larger service makes delays and thus the alpha_j smaller,
-//! so the step is repeated (Tabatabaee and Le Boudec, "Deficit round-robin: a second network
-//! calculus analysis", IEEE/ACM Transactions on Networking 30, 2022, theorem 3; its proof for
-//! deficits holds for any staircase psi).
+//! made non-decreasing, where the sum is over the set. Each set yields a strict service curve, and
+//! the maximum of these curves is a strict service curve as well. Larger service makes delays and
+//! thus the alpha_j smaller, so the step is repeated (Tabatabaee and Le Boudec, "Deficit
+//! round-robin: a second network calculus analysis", IEEE/ACM Transactions on Networking 30, 2022,
+//! theorem 3; its proof for deficits holds for any staircase psi).
 
 use super::fixed_point::Delays;
 use super::{AnalysisError, operations};
@@ -25,10 +25,10 @@ use crate::network::settings::Settings;
 use crate::{Curve, Rational};
 
 /// The largest number of rounds, each of which computes service curves from those of the previous
-/// round. The result of every round holds.
+/// round. The service curves of every round are valid.
 const MAX_ROUNDS: usize = 4;
-/// The number of other classes up to which every set of them is tried. With more classes, only each
-/// single class and the set of all are tried.
+/// The largest number of other classes for which every set of these classes is tried. If there are
+/// more, only the sets of a single class and the set of all classes are tried.
 const MAX_CLASSES_FOR_ALL_SETS: usize = 5;
 /// The largest number of pieces of a service curve that is kept. The maximum of curves with similar
 /// rates may have many pieces, because the curves meet late.

@@ -1,4 +1,4 @@
-//! The smallest of all proven bounds.
+//! Chooses the smallest of all proven bounds.
 
 use super::{Analyser, Analysis, AnalysisError, FlowBound};
 use crate::Extended;
@@ -10,8 +10,8 @@ use crate::network::settings::{ArrivalBound, FlowOfInterest, Settings};
 /// The total number of hops of all flows up to which [`Analysis::Best`] solves linear programs.
 const MAX_PROGRAMMED_HOPS: usize = 200;
 /// The total number of hops of all flows up to which [`Analysis::Best`] solves the linear programs
-/// for arbitrary multiplexing in cyclic networks. There, each burst over a cut link needs one in
-/// each round.
+/// for arbitrary multiplexing in cyclic networks. In such networks, each burst over a cut link
+/// needs a program in each round.
 const MAX_PROGRAMMED_HOPS_IN_CYCLES: usize = 60;
 /// The sum of the squares of all path lengths up to which [`Analysis::Best`] tries every method to
 /// bound arrivals. Most methods take time in proportion to that sum.
@@ -104,13 +104,13 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
     }
     if feed_forward {
         if !all(Multiplexing::Arbitrary) {
-            // Each server's own order of service, with the flow of interest counted as cross
-            // traffic. PMOO and tandem matching then assume arbitrary multiplexing for the flow of
-            // interest only.
+            // These settings use each server's own order of service, and count the flow of interest
+            // as cross traffic. PMOO and tandem matching then assume arbitrary multiplexing for the
+            // flow of interest only.
             let own = settings.clone().with_flow_of_interest(FlowOfInterest::Interferes);
             let analyses = [Analysis::Tfa, Analysis::Sfa, Analysis::Pmoo, Analysis::TandemMatching];
             // A smaller arrival curve may have a larger FIFO bound, because theta is the time to
-            // serve its burst; so no method makes another one redundant.
+            // serve its burst; and therefore no method makes another one redundant.
             let mut choices = vec![&ArrivalBound::ALL[..]];
             choices.extend(ArrivalBound::ALL.chunks(1));
             if !is_thorough {
@@ -128,8 +128,8 @@ pub(super) fn candidates<'n>(of: &Analyser<'n>) -> Vec<Candidate<'n>> {
         candidates.push((settings.clone(), vec![Analysis::Ludb, Analysis::Plp]));
     }
     if feed_forward && (hops <= MAX_PROGRAMMED_HOPS || last_resort) {
-        // The program for arbitrary multiplexing holds for every order of service. It comes last,
-        // because it consists of many programs.
+        // The program for arbitrary multiplexing is valid for every order of service. It comes
+        // last, because it consists of many programs.
         candidates.push((settings.clone(), vec![Analysis::Ulp]));
     }
     with_analysers(of, candidates)
@@ -149,8 +149,9 @@ fn of_any_order(
     is_arbitrary: bool,
 ) -> Vec<(Settings, Vec<Analysis>)> {
     let mut candidates = Vec::new();
-    // A bound for arbitrary multiplexing holds for every order of service. Smaller arrival
-    // curves then leave more residual service, so that all methods together are best.
+    // A bound for arbitrary multiplexing is valid for every order of service. Under arbitrary
+    // multiplexing, smaller arrival curves leave more residual service, so that all methods
+    // together are best.
     let any = settings.clone().multiplexed(Multiplexing::Arbitrary);
     let any = any.with_flow_of_interest(FlowOfInterest::LowestPriorityWhereProven);
     let any = Settings { prolong: is_thorough, ..any };
@@ -306,7 +307,7 @@ fn smaller(mut best: FlowBound, found: FlowBound) -> Result<FlowBound, AnalysisE
         best.backlog = found.backlog;
         best.backlog_by = found.backlog_by;
     }
-    // If the minimum of two curves would be too long, either of them is kept.
+    // If the minimum of the two curves would be too long, one of the curves is kept instead.
     if let Ok(both) = crate::network::operations::minimum(&best.output, &found.output) {
         best.output = both;
     }

@@ -1,9 +1,10 @@
 //! Bursts over cut links of a cyclic network, as a fixed point.
 //!
 //! The traffic over a cut link ([`crate::network::cycles`]) is bounded by a token bucket for each
-//! flow, with the flow's long-term rate and an unknown burst, and by one more for all flows of the
-//! link together. The cut network is feed-forward, so any analysis of such networks bounds these
-//! bursts again: x <= F(x) holds for the bursts x of each run up to any time, and these are finite.
+//! flow, with the flow's long-term rate and an unknown burst, and by one more token bucket for all
+//! flows of the link together. The cut network is feed-forward, so any analysis of such networks
+//! bounds these bursts again: x <= F(x) holds for the bursts x of each run up to any time, and
+//! these are finite.
 //!
 //! If F(y) < y for some y > 0, then x <= y. Suppose that some burst of x exceeds that of y, and let
 //! s > 1 be the largest ratio x / y, attained by burst i. A concave arrival curve has s alpha(t /
@@ -13,12 +14,12 @@
 //! bounds are s F(y). Hence x_i <= s F_i(y) < s y_i = x_i, a contradiction. The argument requires
 //! of F only that it is a bound. Other curves are replaced by their concave and convex hulls.
 //!
-//! Once some y holds, F(y) holds as well, and so does F(F(y)). The delays of total flow analysis
-//! yield a first y if they are finite. Otherwise, and to come closer, y is computed in floating
-//! point: F is iterated, and the limit is extrapolated by reduced rank extrapolation (Sidi, Ford
-//! and Smith, "Acceleration of convergence of vector sequences", SIAM Journal on Numerical Analysis
-//! 23, 1986), which is exact after a few rounds where F is affine. No bound depends on these
-//! numbers: a y is accepted only if F(y) < y in exact arithmetic.
+//! Once some y is a valid bound, F(y) is valid as well, and so is F(F(y)). The delays of total flow
+//! analysis yield a first y if they are finite. Otherwise, and to come closer, y is computed in
+//! floating point: F is iterated, and the limit is extrapolated by reduced rank extrapolation
+//! (Sidi, Ford and Smith, "Acceleration of convergence of vector sequences", SIAM Journal on
+//! Numerical Analysis 23, 1986), which is exact after a few rounds where F is affine. No bound
+//! depends on these numbers: a y is accepted only if F(y) < y in exact arithmetic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ const LARGEST_RATIO: f64 = 1e12;
 /// The relative amounts by which a limit is raised before it is checked. They are tried in this
 /// order until a check succeeds.
 const RAISES: [f64; 5] = [1e-11, 1e-9, 1e-7, 1e-5, 1e-3];
-/// The largest number of rounds that improve bursts after these are proven.
+/// The largest number of rounds in which bursts that are already proven are bounded again to make
+/// them smaller.
 const MAX_DESCENTS: usize = 6;
 /// The relative improvement per round below which proven bursts are not improved further.
 const LEAST_PROGRESS: f64 = 1e-8;
@@ -76,7 +78,8 @@ struct Unknown {
     link: CutLink,
     flows: Vec<FlowId>,
     rate: Rational,
-    /// The burst of the flows at their sources, from which the search may start.
+    /// The sum of the bursts that the flows have at their sources. The search may start from this
+    /// value.
     source: Rational,
     /// The arrival curve of the flows that follows from the delays of total flow analysis, or
     /// `None` if these are infinite.
@@ -118,7 +121,7 @@ fn unknowns(
     for link in cut_links(network)? {
         let flows = network.flows_over(link.from, link.to);
         let alone = flows.iter().map(|flow| vec![*flow]);
-        // Flows of different priorities do not receive the same service.
+        // Flows of different priorities receive different service.
         let mut classes = BTreeMap::<Option<Priority>, Vec<FlowId>>::new();
         for id in flows {
             let priority = whole.priorities.then(|| network.flow(*id).priority);
@@ -244,7 +247,7 @@ impl<'n> System<'_, 'n> {
             }
         }
         let Some(mut best) = best else { return Ok(None) };
-        // One round takes as long as the bounds of all flows.
+        // One round takes as long as bounding all flows once.
         let descents = if self.unknowns.len() <= most { MAX_DESCENTS } else { 1 };
         for _ in 0..descents {
             let Some(found) = self.bound(&best)? else { break };
@@ -373,7 +376,8 @@ fn extrapolated(rounds: &[Vec<f64>]) -> Option<Vec<f64>> {
     let first = rounds.first()?;
     let steps: Vec<Vec<f64>> = rounds.windows(2).map(|pair| less(&pair[1], &pair[0])).collect();
     let (start, changes) = (steps.first()?, steps.windows(2).map(|pair| less(&pair[1], &pair[0])));
-    // An orthonormal basis of the changes, each with its effect on the limit.
+    // An orthonormal basis of the changes. Each vector has a second vector, its effect on the
+    // limit.
     let mut basis: Vec<(Vec<f64>, Vec<f64>)> = Vec::new();
     for (change, step) in changes.zip(&steps) {
         let (mut direction, mut effect) = (change.clone(), step.clone());

@@ -1,15 +1,15 @@
 //! Total flow analysis by delays, with the shaping of links ("TFA++"), also for cyclic networks.
 //!
 //! A flow that has been delayed by at most D arrives with its source's arrival curve, advanced by
-//! D. Flows that come over one link are together also bounded by the link's shaping curve (Mifdaoui
-//! and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using network
-//! calculus for complex networks", 2017). The unknowns are one delay per server (and priority).
-//! After a regulator, a flow has the arrival curve of its source again, and the delays since its
-//! last regulation include that of the regulator (`regulators`). Flows of one multicast group count
-//! once where they share their path, and copies of replicated flows count once after all but one
-//! are eliminated (`copies`). In a feed-forward network the delays follow in topological order. In
-//! a cyclic network they are a fixed point of a function F (Thomas, Le Boudec and Mifdaoui, "On
-//! cyclic dependencies and regulators in time-sensitive networks", RTSS 2019).
+//! D. Flows that arrive over one link are, together, also bounded by the link's shaping curve
+//! (Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses using
+//! network calculus for complex networks", 2017). The unknowns are one delay per server (and
+//! priority). After a regulator, a flow has the arrival curve of its source again, and the delays
+//! since its last regulation include that of the regulator (`regulators`). Flows of one multicast
+//! group count once where they share their path, and copies of replicated flows count once after
+//! all but one are eliminated (`copies`). In a feed-forward network the delays follow in
+//! topological order. In a cyclic network they are a fixed point of a function F (Thomas, Le Boudec
+//! and Mifdaoui, "On cyclic dependencies and regulators in time-sensitive networks", RTSS 2019).
 //!
 //! Iteration from zero reaches the fixed point only in the limit. Here delays are rounded up to a
 //! grid and raised by one step of it, and the iteration ends when it finds delays x with x >= F(x).
@@ -198,8 +198,8 @@ impl Delays {
             }
             let copies = network.copies_at(*id, server);
             if copies.len() > 1 {
-                // Of copies that have been or are merged here, each packet counts once, with the
-                // largest delay of any copy.
+                // If copies are merged here or were merged before, each packet counts once, with
+                // the largest delay of any copy.
                 let arrival = operations::advanced(&arrival, &self.late(common, copies, server))?;
                 let way = network.predecessor(*id, server);
                 let apart = |copy: &FlowId| network.predecessor(*copy, server) != way;

@@ -10,12 +10,12 @@
 //! is that of Bouillard ("Trade-off between accuracy and tractability of network calculus in FIFO
 //! networks", Performance Evaluation 153, 2022), where it is called PLP.
 //!
-//! The network is cut where flows come onto the path: they arrive with their arrival curve,
-//! advanced by the delays that total flow analysis has found on their way. These delays hold in
-//! cyclic networks, too. Flows that share the same servers of the path are one class.
+//! The network is cut where flows join the path. They arrive with their arrival curve, advanced by
+//! the delays that total flow analysis has found on their way. These delays are valid in cyclic
+//! networks as well. Flows that share the same servers of the path are one class.
 //!
-//! Every row holds for every run, so each program yields a bound, whichever rows it leaves out. The
-//! bound is proven in exact arithmetic, whatever the solver returns; see [`program`].
+//! Every row is valid for every run, so a program yields a bound even if it omits rows. The bound
+//! is proven in exact arithmetic, independently of what the solver returns (see [`program`]).
 
 mod arbitrary;
 mod cuts;
@@ -123,8 +123,8 @@ pub(super) fn bound(
     analysis: Analysis,
 ) -> Result<FlowBound, AnalysisError> {
     let path = path_of(common, id, analysis, LONGEST_PATH)?;
-    // Each attempt is one program: of the path alone, where the traffic that joins it has the
-    // delays of total flow analysis, or of the tree.
+    // Each attempt is one program. It describes either the path alone, where the traffic that joins
+    // it has the delays of total flow analysis, or the tree.
     let polynomial = Unfolding::Polynomial(cuts::LARGEST_TREE);
     let mut attempts = vec![(Unfolding::Path, Choice::Behind(0)), (polynomial, Choice::Behind(0))];
     if analysis == Analysis::Elp {
@@ -175,7 +175,7 @@ fn solve(tree: Tree, choice: Choice) -> Result<Found, AnalysisError> {
     let mut formulation = Formulation::of(&tree, choice);
     let found = formulation.delay();
     let (variables, rows) = (formulation.program.variables(), formulation.program.rows());
-    // The sum of the delays of total flow analysis, for the case that the solver fails or servers
+    // The sum of the delays of total flow analysis, which is used if the solver fails or servers
     // are overloaded.
     let mut added = Extended::ZERO;
     let mut at = Some(0);

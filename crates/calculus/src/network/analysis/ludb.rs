@@ -1,15 +1,15 @@
 //! The least upper delay bound (LUDB) for FIFO paths: nested residual service curves with optimised
 //! parameters theta.
 //!
-//! Cross flows are nested if of any two, either they share no server of the path, or one visits all
-//! servers of the other. Consider a flow that contains others. On its servers it receives their
-//! service, convolved, with the residual service where an inner flow is. The FIFO residual service
-//! curve for that flow and any theta is in turn the service of the flow around it (Lenzini,
-//! Mingozzi and Stea, "A methodology for computing end-to-end delay bounds in FIFO-multiplexing
-//! tandems", Performance Evaluation 65, 2008). All flows that visit the whole path are one
-//! aggregate. Where two flows overlap, one of them is cut there and continues on the rest of its
-//! servers as a new flow, with the delay of total flow analysis. The flow that is cut is either
-//! always the one that begins first, or always the other.
+//! Cross flows are nested if any two of them either share no server of the path, or one visits all
+//! servers of the other. Consider a flow that contains others. Its service is the convolution of
+//! the service of its servers, where an inner flow takes a part of the service and leaves the
+//! residual service. The FIFO residual service curve for that flow and any theta is in turn the
+//! service of the flow around it (Lenzini, Mingozzi and Stea, "A methodology for computing
+//! end-to-end delay bounds in FIFO-multiplexing tandems", Performance Evaluation 65, 2008). All
+//! flows that visit the whole path are one aggregate. Where two flows overlap, one of them is cut
+//! there and continues on the rest of its servers as a new flow, with the delay of total flow
+//! analysis. The flow that is cut is either always the one that begins first, or always the other.
 //!
 //! Every choice of thetas yields a bound, so the thetas are searched, starting from the times that
 //! it takes to serve the bursts, in steps that become smaller. The result is a bound and usually
@@ -108,7 +108,7 @@ fn nothing() -> Crossing {
     (Vec::new(), Curve::zero())
 }
 
-/// Adds cross traffic to that on a part of the path.
+/// Adds cross traffic to the cross traffic that is already known for a part of the path.
 fn add(
     crossings: &mut Crossings,
     part: Part,
@@ -121,8 +121,8 @@ fn add(
     Ok(())
 }
 
-/// Cuts cross traffic where two parts of the path overlap, until all of it is nested. Of two that
-/// overlap, `earlier` says whether the one that begins first is cut, or the other one.
+/// Cuts cross traffic where two parts of the path overlap, until all of it is nested. `earlier`
+/// says which of two overlapping parts is cut: the one that begins first, or the other.
 fn nested(
     mut crossings: Crossings,
     waits: &[Extended],
@@ -149,7 +149,8 @@ fn nested(
     }
 }
 
-/// A path whose cross traffic is nested: any two parts are disjoint, or one contains the other.
+/// A path whose cross traffic is nested: any two of its parts are disjoint, or one contains the
+/// other.
 struct Path<'c, 'n> {
     common: &'c Common<'n>,
     servers: Vec<ServerId>,

@@ -1,5 +1,5 @@
-//! Pay multiplexing only once: the arrival curve of the flow and the residual service curve of its
-//! whole path.
+//! Pay multiplexing only once (PMOO) bounds a flow by its arrival curve and the residual service
+//! curve of its whole path.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let lowest = common.lowest(flow);
     let left =
         bounder.pmoo(&of_interest.path, &common.sets.alone(flow), lowest, Without::NoFlow, true)?;
-    // All curves hold for the same backlogged period, so their maximum does.
+    // All curves are valid for the same backlogged period, so their maximum is a service curve as
+    // well.
     let service = operations::maximum_of(&left.services)?;
     let delay = operations::horizontal_deviation(&of_interest.arrival, &service)?;
     let backlog = operations::vertical_deviation(&of_interest.arrival, &service)?;

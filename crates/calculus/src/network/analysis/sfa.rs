@@ -1,5 +1,5 @@
-//! Separate flow analysis (SFA): the arrival curve of the flow, and the convolution of the residual
-//! service curves of the servers on its path.
+//! Separate flow analysis (SFA) bounds a flow by its arrival curve and the convolution of the
+//! residual service curves of the servers on its path.
 
 use std::sync::Arc;
 

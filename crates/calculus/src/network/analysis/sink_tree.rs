@@ -12,11 +12,11 @@
 //! choice, each theta is the time that the last bit of the burst of interest spends in the rest of
 //! the system. For token buckets and rate-latency curves that time is known. A joining burst is
 //! forwarded at a rate that is reduced in proportion by each server which cannot forward all that
-//! arrives together, and the delay is the sum of latencies and of bursts over these rates. The
-//! result is then the exact worst case (Lenzini, Martorini, Mingozzi and Stea, "Tight end-to-end
-//! per-flow delay bounds in FIFO multiplexing sink-tree networks", Performance Evaluation 63,
-//! 2006). To choose these parameters, curves of several segments are decomposed into token buckets
-//! and rate-latency curves; the smallest bound of all choices counts.
+//! arrives together, and the delay is the sum of the latencies and of the bursts divided by these
+//! rates. The result is then the exact worst case (Lenzini, Martorini, Mingozzi and Stea, "Tight
+//! end-to-end per-flow delay bounds in FIFO multiplexing sink-tree networks", Performance
+//! Evaluation 63, 2006). To choose these parameters, curves of several segments are decomposed into
+//! token buckets and rate-latency curves, and the smallest bound of all choices is used.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -127,7 +127,8 @@ fn exits(common: &Common<'_>, joining: &[Joining]) -> Vec<Option<Vec<Rational>>>
     let product = |count: usize, size: &usize| count.saturating_mul((*size).max(1));
     let count = sizes.iter().fold(1, product);
     let longest = sizes.iter().copied().max().unwrap_or(1);
-    // There are too many choices: vary all of them together, from the long run to the short one.
+    // There are too many choices, so all of them are varied together, from the curves of the long
+    // run to those of the short run.
     let all = count <= MAX_CHOICES;
     let tried = if all { count } else { longest.min(MAX_CHOICES) };
     let mut found = Vec::with_capacity(tried);
@@ -159,8 +160,8 @@ fn exits_of(chosen: &[(&RateLatency, &TokenBucket)]) -> Option<Vec<Rational>> {
         let servers = chosen.get(..end)?;
         let mut exit = Rational::ZERO;
         for (index, (service, bucket)) in servers.iter().enumerate() {
-            // The rate at which this burst leaves, and the rate of all that arrives together with
-            // it.
+            // The rate at which this burst leaves, and the rate of all bursts that arrive together
+            // with it.
             let rate = service.rate.finite()?;
             let (mut clearing, mut together) = (rate.clone(), rate.clone());
             for (limit, joining) in servers.iter().skip(index + 1) {

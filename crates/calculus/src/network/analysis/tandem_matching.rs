@@ -1,4 +1,5 @@
-//! Tandem matching: PMOO on the parts of the path, for the decomposition with the smallest bound.
+//! Tandem matching: the path is divided into parts, each part is bounded by PMOO, and the
+//! decomposition with the smallest bound is used.
 //!
 //! The method is that of Bondorf, Nikolaus and Schmitt ("Quality and cost of deterministic network
 //! calculus: design and evaluation of an accurate and fast analysis", SIGMETRICS 2017).
@@ -33,8 +34,8 @@ pub(super) fn bound(bounder: &Bounder<'_, '_>, flow: FlowId) -> Result<FlowBound
     let mut delay = Extended::PositiveInfinity;
     let mut backlog = Extended::PositiveInfinity;
     let mut output = affine::unbounded();
-    // The curves belong to different backlogged periods: each of them holds, their maximum need
-    // not.
+    // The curves are for different backlogged periods. Each of them is valid, but their maximum
+    // need not be.
     let mut curves = Vec::new();
     for service in candidates {
         delay = delay.min(operations::horizontal_deviation(&of_interest.arrival, &service)?);

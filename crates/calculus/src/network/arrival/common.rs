@@ -14,8 +14,8 @@ use crate::network::{AnalysisError, operations};
 use crate::{Curve, interrupt};
 
 /// The total number of hops of all flows up to which an analysis also caches results that hold for
-/// one flow of interest only. In larger networks these would need too much memory: each flow may
-/// have one result for each link.
+/// one flow of interest only. In larger networks, these would need too much memory, because each
+/// flow may have a result for each link.
 const MAX_CACHED_HOPS: usize = 2_000;
 
 /// The network, the settings and the caches that all flows of interest share.
@@ -27,7 +27,7 @@ pub(crate) struct Common<'n> {
     pub(crate) priorities: bool,
     /// Whether all servers have arbitrary multiplexing.
     pub(crate) arbitrary: bool,
-    /// The position of each server in topological order; computed when it is first needed.
+    /// The position of each server in topological order. It is computed when it is first needed.
     rank: OnceLock<Vec<usize>>,
     /// The servers through which data may leave the path of a flow and rejoin it, by flow. Each
     /// list is computed when it is first needed.
@@ -92,7 +92,7 @@ impl<'n> Common<'n> {
     }
 
     /// Returns the flow that is not counted when the cross traffic of `flow` is bounded: `flow`
-    /// itself, if the settings assume that it has the lowest priority, else `None`.
+    /// itself, if the settings assume that it has the lowest priority, and otherwise `None`.
     pub(crate) fn lowest(&self, flow: FlowId) -> Option<FlowId> {
         // In a cyclic network, every flow may affect traffic that it meets again.
         if self.cuts.is_some() {
@@ -128,7 +128,7 @@ impl<'n> Common<'n> {
     /// Returns whether data may leave the path of a flow and rejoin it.
     pub(crate) fn returns(&self, flow: FlowId) -> bool {
         let returns = || {
-            // The list is not cached: in a large network all lists together would be long.
+            // The list is not cached, because in a large network all lists together would be long.
             let off_path = self.network.off_path(flow, self.rank());
             let path = &self.network.flow(flow).path;
             path.iter().any(|server| off_path.binary_search(server).is_ok())
@@ -173,8 +173,8 @@ impl<'n> Common<'n> {
         })
     }
 
-    /// Returns the service curve of a server. With `last` it is for the delay at the last server of
-    /// a path, else for the output of the server.
+    /// Returns the service curve of a server. With `last`, the curve is for the delay at the last
+    /// server of a path. Otherwise, it is for the output of the server.
     ///
     /// A packetizer holds back up to a packet. It does not delay the end of a packet at the last
     /// server (Le Boudec and Thiran, "Network Calculus", theorem 1.7.1).

@@ -1,4 +1,5 @@
-//! The residual (left-over) service of servers and tandems for some flows.
+//! The residual (left-over) service of servers and tandems: the service that other flows leave to
+//! some flows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -222,7 +223,7 @@ impl Bounder<'_, '_> {
         }
         let stays = self.stays(tandem, flows, lowest, &mut servers)?;
         let servers: Vec<_> = servers.iter().map(pmoo::rate_latencies).collect();
-        // All curves hold for the same backlogged periods.
+        // All curves are valid for the same backlogged periods.
         let mut found = Vec::new();
         for stays in self.prolonged(tandem, stays) {
             self.common.go_on()?;
@@ -288,7 +289,7 @@ impl Bounder<'_, '_> {
                 // A flow that comes back over another link starts a new stay.
                 let [along, mut joining] = sets.over(from, *server, &here);
                 if let Some(least_urgent) = least_urgent.filter(|_| by_priority(from)) {
-                    // Flows that did not count at the previous server count from here on.
+                    // Flows that did not count at the previous server are counted from here on.
                     let [_, newly] = sets.until(least_urgent, &along);
                     joining = sets.union(vec![joining, newly]);
                 }
@@ -321,8 +322,8 @@ impl Bounder<'_, '_> {
         Ok(found)
     }
 
-    /// Returns variants of the cross traffic on a tandem: as it is and, if the settings allow it,
-    /// with some flows prolonged.
+    /// Returns variants of the cross traffic on a tandem: the cross traffic itself and, if the
+    /// settings allow it, the cross traffic with some flows prolonged.
     fn prolonged(&self, tandem: &[ServerId], stays: Vec<Crosses>) -> Vec<Vec<Crosses>> {
         if !self.common.settings.prolong {
             return vec![stays];

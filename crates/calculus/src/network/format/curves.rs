@@ -6,9 +6,9 @@
 //! shaping or maximum service curve), and for their maximum where it describes a service curve.
 //!
 //! Two curves whose common period is too long to compute with are replaced by their outlines before
-//! they are combined. The outline of an upper bound is the least concave curve above it; that of a
-//! lower bound is the greatest convex curve below it. The combined curve is then still a valid
-//! bound, and [`Given::outlined`] records that it is not exact.
+//! they are combined. The outline of an upper bound is the least concave curve above it. The
+//! outline of a lower bound is the greatest convex curve below it. The combined curve is then still
+//! a valid bound, and [`Given::outlined`] records that it is not exact.
 
 use super::FormatError;
 use super::quantity::{Dimension, Units};
@@ -46,8 +46,8 @@ pub(super) enum Bounds {
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) curve: Curve,
-    /// Whether the curve was computed from outlines, and so is a looser bound than the one that the
-    /// file describes: an upper bound is above it, a lower bound below it.
+    /// Whether the curve was computed from outlines. It is then a looser bound than the one that
+    /// the file describes: an upper bound is larger, and a lower bound is smaller.
     pub(super) outlined: bool,
 }
 
@@ -167,8 +167,8 @@ fn joined(a: &Given, b: &Given, kind: &str, bounds: Bounds) -> Result<Given, Alg
 }
 
 /// Reads a curve from a list of breakpoints. Each has a time, and the value and the slope of the
-/// curve from that time until the next breakpoint; the slope of the last holds forever. The curve
-/// is zero before the first breakpoint, and at time zero.
+/// curve from that time until the next breakpoint. The slope of the last one continues for ever.
+/// The curve is zero before the first breakpoint, and at time zero.
 fn segments(node: &Node<'_>, units: &Units) -> Result<Curve, FormatError> {
     let mut pieces = vec![Piece::continuous(Rational::ZERO, Extended::ZERO, Rational::ZERO)];
     for node in node.list()? {

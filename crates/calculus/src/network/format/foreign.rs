@@ -17,8 +17,8 @@ const NAMED: usize = 5;
 /// `technology`.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// The order of service at all servers, by the option `FIFO` or `ARBITRARY`; `None` without
-    /// either.
+    /// The order of service at all servers, by the option `FIFO` or `ARBITRARY`, or `None` if
+    /// neither is given.
     pub(super) order: Option<Multiplexing>,
     /// Whether the capacities of servers shape their output, by the option `IS` (input shaping).
     pub(super) shaping: bool,
@@ -88,7 +88,7 @@ pub(super) fn limited(
     let line = Curve::token_bucket(Rational::ZERO, capacity)?;
     let mut server = server;
     if !server.service.is_at_most(&line).unwrap_or(true) {
-        // The capacity is a second server in series: service curves are convolved.
+        // The capacity is a second server in series, so the service curves are convolved.
         if let Ok(service) = server.service.convolution(&line) {
             builder.note(format!(
                 "the capacity of server '{}' is below the rate of its service, so it is served at the rate of the capacity",
@@ -112,7 +112,8 @@ pub(super) fn note_fluids(flows: &[String], builder: &mut NetworkBuilder) {
     }
 }
 
-/// Returns a list of names as text for a sentence; only the first few of many names.
+/// Returns a list of names as text for a sentence. If there are many names, only the first few are
+/// listed.
 pub(super) fn listed(names: &[String]) -> String {
     let first: Vec<String> = names
         .iter()
@@ -153,7 +154,7 @@ impl Way<'_> {
 }
 
 /// Adds a flow for each path of a flow with several destinations. The flows whose paths begin with
-/// common servers carry the same data until they part; others are independent.
+/// common servers carry the same data until they part. Others are independent.
 pub(super) fn add_ways(builder: &mut NetworkBuilder, flow: &str, ways: Vec<Way<'_>>, like: &Flow) {
     let mut groups = Vec::<Vec<Way<'_>>>::new();
     for way in ways {

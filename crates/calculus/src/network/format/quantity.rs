@@ -1,7 +1,8 @@
 //! Numbers with units: `10`, `"10Mbps"`, `"1.5 kB"`, `"2/3"`.
 //!
 //! Results are in seconds, bits and bits per second. Prefixes of data and rates are decimal (`k` is
-//! 1000) as is usual in networking; `Ki`, `Mi`, `Gi` are binary. `b` is bits, `B` bytes.
+//! 1000) as is usual in networking, whereas `Ki`, `Mi` and `Gi` are binary. `b` stands for bits,
+//! and `B` for bytes.
 
 use std::borrow::Cow;
 

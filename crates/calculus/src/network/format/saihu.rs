@@ -2,11 +2,12 @@
 //! interface of worst-case delay analysis tools for time-sensitive networks", 2023).
 //!
 //! Token buckets are given by `bursts` and `rates`, rate-latency curves by `latencies` and `rates`.
-//! The unit of a number is the one written with it, else that of its flow or server, else that of
-//! the network, else seconds, bits and bits per second. The `capacity` of a server shapes its
-//! output, unless `analysis_option` exists and does not list `IS` (input shaping); a service rate
-//! above the capacity is lowered to it. A flow with `multicast` becomes several flows, named
-//! `flow_path`, which are the same data until they part.
+//! The unit of a number is the one that is written with it. If there is none, it is that of its
+//! flow or server, or else that of the network. By default, units are seconds, bits and bits per
+//! second. The `capacity` of a server shapes its output, unless `analysis_option` exists and does
+//! not list `IS` (input shaping). A service rate above the capacity is lowered to the capacity. A
+//! flow with `multicast` becomes several flows, named `flow_path`, which are the same data until
+//! they part.
 
 use std::collections::HashMap;
 
@@ -53,7 +54,7 @@ const OF_FLOW: [&str; 11] = [
 
 /// Reads a network in Saihu's format from the root of a file.
 pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
-    // The adjacency matrix is redundant: it follows from the paths.
+    // The adjacency matrix is not used, because it follows from the paths.
     let fields = root.fields(&["network", "flows", "servers", "adjacency_matrix"])?;
     let nothing = Node::empty();
     let common = fields.get("network").unwrap_or(&nothing);
@@ -157,8 +158,8 @@ fn pairs(
         .collect()
 }
 
-/// Returns a field of a flow or server, or else the default of the network. The second result says
-/// whether the field is that of the flow or server itself.
+/// Returns a field of a flow or server. If it has no such field, returns the default of the
+/// network. The second result says whether the field is that of the flow or server itself.
 fn field<'a>(
     fields: &Fields<'a>,
     general: &General<'a>,

@@ -1,7 +1,7 @@
 //! TOML and JSON as one kind of tree, in which numbers are still text.
 //!
-//! The usual readers of both convert numbers to `f64`, in which 0.67 is not exactly 67/100. Here a
-//! number remains as it was written until its unit is known; see [`super::quantity`].
+//! The usual readers of both convert numbers to `f64`, in which 0.67 is not exactly 67/100. Here, a
+//! number remains as it was written until its unit is known (see [`super::quantity`]).
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -55,7 +55,7 @@ struct Place<'t> {
 /// The step from the enclosing value to a value in it.
 #[derive(Clone, Debug)]
 enum Step<'t> {
-    /// The root of the tree; the text is the whole file.
+    /// The root of the tree. The text is that of the whole file.
     Whole(&'t str),
     Field(Cow<'t, str>),
     Element(usize),
@@ -301,8 +301,8 @@ fn toml_value<'t>(
             Tree::Number(text.get(span).unwrap_or_default().trim())
         }
         DeValue::Boolean(flag) => Tree::Flag(flag),
-        // No field takes a date. As a text it is refused with its position, unless any text may
-        // stand there.
+        // No field takes a date. A date is converted to text. It is then refused with its position,
+        // unless the field takes any text.
         DeValue::Datetime(date) => Tree::Text(Cow::Owned(date.to_string())),
         DeValue::Array(array) => {
             let within = Rc::new(place.clone());
@@ -363,7 +363,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// Returns the byte offset of `part` in `text`; `part` must borrow from `text`.
+/// Returns the byte offset of `part` in `text`. The slice `part` must borrow from `text`.
 fn offset(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize)
 }
@@ -426,7 +426,7 @@ fn json<'t>(
 mod tests {
     use super::*;
 
-    /// A level counts once in either format.
+    /// Each level of nesting counts once, in TOML as in JSON.
     #[test]
     fn both_formats_nest_as_deep() {
         for (depth, is_accepted) in [(DEEPEST, true), (DEEPEST + 1, false)] {

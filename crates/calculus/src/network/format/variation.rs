@@ -1,4 +1,4 @@
-//! Variation of one quantity of a network over a range: `video.rate=0..60Mbps:20`.
+//! Varies one quantity of a network over a range, such as `video.rate=0..60Mbps:20`.
 //!
 //! The file is read again for each value, with the value in place of the number. All checks of the
 //! reader thus apply to every value, and every error names its position.

@@ -1,13 +1,14 @@
 //! WOPANets' physical networks, as Saihu and xTFA read them.
 //!
 //! Stations and switches have a service (`service-rate`, `service-latency`) at each output port
-//! that a link leaves; a link may override it. Each such port becomes a server, named `node-port`.
-//! Ports without a service do not become servers: data pass them without delay. The attribute
-//! `technology` of the network lists, joined by `+`, `FIFO` or `ARBITRARY`, `IS` (the
-//! `transmission-capacity` of a link shapes the flows over it) and `PK` (packets). Without the
-//! attribute the order is `FIFO`; if it names no order, `ARBITRARY`. A flow with several targets
-//! becomes several flows, named `flow_target`, which are the same data until they part. Without a
-//! unit, data are in bytes, rates in bits per second, and times in seconds.
+//! that a link leaves. A link may override this service. Each such port becomes a server, named
+//! `node-port`. Ports without a service do not become servers, because data pass them without
+//! delay. The attribute `technology` of the network lists, joined by `+`, `FIFO` or `ARBITRARY`,
+//! `IS` (the `transmission-capacity` of a link shapes the flows over it) and `PK` (packets).
+//! Without the attribute, the order is `FIFO`. If the attribute names no order, the order is
+//! `ARBITRARY`. A flow with several targets becomes several flows, named `flow_target`, which are
+//! the same data until they part. Without a unit, data are in bytes, rates in bits per second, and
+//! times in seconds.
 
 use std::collections::HashMap;
 
@@ -73,7 +74,7 @@ pub(super) fn network(text: &str) -> Result<Network, FormatError> {
     Ok(builder.build()?)
 }
 
-/// The properties that hold for the whole file.
+/// The properties that the whole file has in common.
 struct Reader<'a> {
     general: &'a Element,
     units: Units,
@@ -97,7 +98,7 @@ struct Link<'a> {
     other: Option<(&'a Element, &'a str)>,
 }
 
-/// The service and the capacity of an output port, where they are given.
+/// The service and the capacity of an output port, if the file states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Output {
     service: Option<Curve>,
@@ -248,7 +249,7 @@ impl Reader<'_> {
         Ok(like)
     }
 
-    /// Reads a flow, without its path, from an element.
+    /// Reads a flow, without its path, from an XML element.
     fn traffic(&self, element: &Element, name: &str) -> Result<Flow, FormatError> {
         let value = |name: &str| element.get(name).or_else(|| self.general.get(name));
         let read = |name: &str, dimension| {

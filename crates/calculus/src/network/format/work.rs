@@ -1,8 +1,8 @@
 //! A counter of the work that reading a file takes, for tests.
 //!
-//! A test can check with it that the work grows no faster than the file; elapsed time would be too
-//! unreliable for that. The counter includes everything that could process the same text
-//! repeatedly: searches for lines, parsing of nested parts, comparisons of field names.
+//! With it, a test can check that the work grows no faster than the size of the file. Elapsed time
+//! would be too unreliable for that. The counter includes everything that could process the same
+//! text repeatedly: searches for lines, parsing of nested parts, comparisons of field names.
 
 #[cfg(test)]
 thread_local! {

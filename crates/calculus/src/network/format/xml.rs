@@ -1,4 +1,4 @@
-//! XML as a tree of elements with attributes, without text between the elements.
+//! Reads XML as a tree of elements with attributes, without text between the elements.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};

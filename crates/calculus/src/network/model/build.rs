@@ -1,4 +1,4 @@
-//! The builder: checks servers, flows and links, and builds a network of them.
+//! The builder of a network: it checks servers, flows and links, and builds a network of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::OnceLock;
@@ -85,12 +85,12 @@ impl NetworkBuilder {
         self.notes.push(note.into());
     }
 
-    /// Sets the unit in which times are displayed; the default is seconds.
+    /// Sets the unit in which times are displayed. By default, it is seconds.
     pub fn time_unit(&mut self, unit: Unit) {
         self.time_unit = Some(unit);
     }
 
-    /// Sets the unit in which data are displayed; the default is bits.
+    /// Sets the unit in which data are displayed. By default, it is bits.
     pub fn data_unit(&mut self, unit: Unit) {
         self.data_unit = Some(unit);
     }
@@ -239,7 +239,7 @@ fn check_above(
     server: &Server,
     owner: impl Fn() -> String,
 ) -> Result<(), ModelError> {
-    // Curves whose periods have no small common multiple cannot be compared; they are accepted.
+    // Curves whose periods have no small common multiple cannot be compared, so they are accepted.
     if server.service.is_at_most(limit).unwrap_or(true) {
         return Ok(());
     }

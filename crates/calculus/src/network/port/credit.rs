@@ -1,7 +1,7 @@
 //! Credit-based shapers.
 //!
 //! Consider a class with idle slope I at a link of rate c. Its credit V rises at rate I while its
-//! packets wait, and while it is negative; it falls at rate c - I while they are sent. A packet
+//! packets wait, and while it is negative. It falls at rate c - I while they are sent. A packet
 //! starts only at V >= 0, and positive credit is lost when nothing waits. Let s be a time at which
 //! V is 0 and the class has nothing to send. The class has then sent I (t - s) - V(t) by time t. So
 //! it has the service curve I max(0, t - v / I), where v is the largest possible V. V never falls
@@ -12,7 +12,7 @@
 //! link never idles. At u a packet of a lower class may be in transmission, for at most l / c,
 //! where l is the largest packet of lower classes. After it, only higher classes and the class
 //! itself send. Higher classes with the total idle slope H send at most H d + K within d, where K
-//! is the sum of the ranges of their credit; the class itself must send the rest. So V is at most I
+//! is the sum of the ranges of their credit. The class itself must send the rest. So V is at most I
 //! l / c + I d - max(0, (c - H) d - K), which is largest at d = K / (c - H): v = I (l / c + K / (c
 //! - H)).
 //!

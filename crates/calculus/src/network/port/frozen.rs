@@ -2,20 +2,20 @@
 //!
 //! Classes with windows of their own leave a part of the cycle in which none of their gates is
 //! open. In that part the gates of all other classes are open: classes with an idle slope have
-//! credit-based shapers, the rest is best effort. Credit is frozen while gates are closed, and an
-//! idle slope refers to the whole cycle, so credit rises at rate I = (idle slope) cycle / (open
-//! part) while gates are open (IEEE 802.1Q, 8.6.8.2). The derivation in `credit` therefore holds in
-//! open time, with one difference: at the end of each window, a packet that does not fit waits for
-//! the next window and gathers credit meanwhile (the "guard band" in which credit is not frozen;
-//! Zhao, Pop, Zheng, Daigmorte and Boyer, "Latency analysis of multiple classes of AVB traffic in
-//! TSN with standard credit behavior using network calculus", IEEE Transactions on Industrial
-//! Electronics 68, 2021).
+//! credit-based shapers, and the others are best effort. Credit is frozen while gates are closed,
+//! and an idle slope refers to the whole cycle, so credit rises at rate I = (idle slope) cycle /
+//! (open part) while gates are open (IEEE 802.1Q, 8.6.8.2). The derivation in `credit` therefore
+//! holds in open time, with one difference: at the end of each window, a packet that does not fit
+//! waits for the next window and gathers credit meanwhile (the "guard band" in which credit is not
+//! frozen; Zhao, Pop, Zheng, Daigmorte and Boyer, "Latency analysis of multiple classes of AVB
+//! traffic in TSN with standard credit behavior using network calculus", IEEE Transactions on
+//! Industrial Electronics 68, 2021).
 //!
 //! Let w be the open time per cycle, and G the part of it in which the class's largest packet L
 //! does not fit (L / c of each window). Within an open time d, at most G (d / w + 1) belongs to
 //! such parts. Let credit V be 0 at u and positive until t, a time d later. At u a packet of a
-//! lower class may be in transmission, for at most l / c. After it, within d, the link never idles;
-//! it starts a packet of a lower class only in the parts at the ends of windows, where such a
+//! lower class may be in transmission, for at most l / c. After it, within d, the link never idles.
+//! It starts a packet of a lower class only in the parts at the ends of windows, where such a
 //! packet ends before the gate closes. So with l, H and K as in `credit`, the class sends at least
 //! c (d - G (d / w + 1)) - (H d + K) within d, and V is at most I l / c + I d less that amount.
 //! Hence v = I (l / c + (K + c G) / (c - H - c G / w)), provided that the divisor is at least I.

@@ -15,8 +15,8 @@ use super::{Class, Gate, Port, PortError, Share, Window, by_priority, frozen};
 use crate::network::elements::Priority;
 use crate::{Curve, Extended, Period, Piece, Rational};
 
-/// The largest number of windows of a class. Its service curve is the minimum of as many periodic
-/// curves.
+/// The largest number of windows of a class. Its service curve is the minimum of one periodic curve
+/// per window.
 const MAX_WINDOWS: usize = 64;
 
 /// Classes whose gates are open at the same times. `packet` is the largest packet of all of them.

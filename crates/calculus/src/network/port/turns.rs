@@ -8,11 +8,12 @@
 //! * Deficit round robin: after p complete turns with quantum Q, x >= p Q - d, where d bounds what
 //!   is left of a quantum at the end of a turn. It is less than the largest packet L, so d = L - 1
 //!   bit if quanta are whole bits. Other classes have at most p + 1 turns, in which they send
-//!   (p + 1) Q_j + d_j. So psi(x) = x + the sum over the others of (floor((x + d) / Q) + 1) Q_j + d_j.
-//!   This is the service curve of Tabatabaee and Le Boudec ("Deficit round-robin: a second network
-//!   calculus analysis", RTAS 2021, theorem 1), which is nowhere below that of Boyer, Stea and
-//!   Sofack ("Deficit round robin with network calculus", VALUETOOLS 2012).
-//! * Weighted round robin: a turn has w packets of at least l bits, so that x >= p w l; turns of
+//!   (p + 1) Q_j + d_j. So psi(x) is x plus the sum, over the other classes, of
+//!   (floor((x + d) / Q) + 1) Q_j + d_j. This is the service curve of Tabatabaee and Le Boudec
+//!   ("Deficit round-robin: a second network calculus analysis", RTAS 2021, theorem 1), which is
+//!   nowhere below that of Boyer, Stea and Sofack ("Deficit round robin with network calculus",
+//!   VALUETOOLS 2012).
+//! * Weighted round robin: a turn has w packets of at least l bits, so that x >= p w l. Turns of
 //!   the others have at most w_j packets of at most L_j. So psi(x) = x + (floor(x / (w l)) + 1)
 //!   times the sum of w_j L_j.
 //! * Interleaved weighted round robin: while a class sends p packets, and up to its next one,
@@ -134,7 +135,7 @@ fn others<'a, S>(
 
 fn turns(priority: Priority, psi: Curve, rate: &Rational) -> Result<Share, PortError> {
     let own = psi.lower_pseudo_inverse()?;
-    // The curve is for a link of rate 1; scale its time to the rate of the link.
+    // The curve is for a link of rate 1, so its time is scaled to the rate of the link.
     let service = own.stretched(&(Rational::ONE / rate))?;
     Ok(Share { priorities: vec![priority], service, strict: true, shaping: None })
 }

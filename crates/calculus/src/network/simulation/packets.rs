@@ -8,7 +8,7 @@
 //!
 //! A flow takes part if it may send a packet instantaneously. A fluid flow sends packets that stand
 //! for any of its data and are never held back until they are complete. Servers whose output is
-//! limited must packetize, and no limit may hold back what they serve; servers with arbitrary
+//! limited must packetize, and no limit may hold back what they serve. Servers with arbitrary
 //! multiplexing or static priority must packetize or have a latency (`setup`).
 //!
 //! Runs for a flow of interest are greedy and begin at harmful times: when all flows begin
@@ -42,7 +42,7 @@ const PACKETS: usize = 40;
 const PACKETS_OF_ALL: usize = 24;
 /// The number of parts into which the span of a setup is divided. If the flow of interest passes a
 /// port, there is one run for each boundary between two parts, in which all flows begin just after
-/// it: the service of a port may depend on the time.
+/// it, because the service of a port may depend on the time.
 const PHASES: i64 = 12;
 /// The number of pseudo-random runs for a flow of interest.
 const RANDOM_RUNS: u64 = 6;

@@ -1,4 +1,4 @@
-//! A server that serves as little as its strict service curve allows.
+//! Simulates a server that serves as little as its strict service curve allows.
 //!
 //! When data arrive at an empty server, a backlogged period starts, during which the server serves
 //! exactly its service curve, counted from the start. That is a legal behaviour of every server
@@ -18,7 +18,7 @@ const MAX_PERIODS: usize = 400;
 /// The behaviour of a server that begins at the time `from`.
 #[derive(Clone, Debug)]
 enum Phase {
-    /// The server is not backlogged: all data leave as they arrive.
+    /// The server is not backlogged, so all data leave when they arrive.
     Free { from: Rational },
     /// The server is backlogged, and its service follows the steps.
     Busy { from: Rational, steps: Vec<Step> },
@@ -116,7 +116,8 @@ fn phases(all: &Process, service: &Curve) -> Option<Vec<Phase>> {
     let eager = eager(service);
     for period in 0..MAX_PERIODS {
         let service = if period < LAZY_PERIODS { service } else { &eager };
-        // Skip idle time; `now` is when data arrive at the empty server.
+        // Skips the time in which the server is idle. `now` is the time at which data arrive at the
+        // empty server.
         let after = all.knots.iter().rposition(|knot| knot.t <= now)?;
         if all.knots[after].slope.is_zero() && all.knots[after].t < now {
             match all.knots.get(after + 1) {
@@ -172,7 +173,7 @@ fn busy_period(
     let (mut at, mut piece, mut arrived) = (now.clone(), 0, index);
     let mut slope = Rational::ZERO;
     while caught_up.is_none() {
-        // Update arrivals and service to the time `at`.
+        // Updates arrivals and service to the time `at`.
         if let Some(next) = pieces.get(piece)
             && now + next.start() == at
         {
@@ -244,7 +245,8 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
         };
         let mut capacity = Rational::ZERO;
         loop {
-            // Handle the events at `at`: data arrive, then the server may serve some at once.
+            // Handles the events at the time `at`: data arrive, and then the server may serve some
+            // of them at once.
             while let Some(knot) = knots.next_if(|knot| knot.t <= at) {
                 waiting += &(&knot.high - &knot.low);
                 incoming = knot.slope.clone();
@@ -270,7 +272,7 @@ fn sweep(arrivals: &Process, phases: &[Phase]) -> Process {
                 capacity.clone()
             };
             out.go(&at, &rate);
-            // Determine the time until which this state lasts.
+            // Determines the time until which this state lasts.
             let growing = &incoming - &rate;
             let empty = (growing.is_negative() && waiting.is_positive())
                 .then(|| &at - &(&waiting / &growing));
@@ -338,7 +340,7 @@ fn split(
     departures: &mut [Process],
 ) -> Option<()> {
     let mut tape = in_order_of_arrival(arrivals, group);
-    // Take data from the front of the list of arrivals as they leave.
+    // Removes data from the front of the list of arrivals as they leave.
     let mut taken = Rational::ZERO;
     for (index, knot) in out.knots.iter().enumerate() {
         let mut jump = &knot.high - &knot.low;

@@ -47,7 +47,7 @@ pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bo
 
 /// A switch with an open session.
 pub(super) struct Switch<S> {
-    stream: S,
+    pub(super) stream: S,
     played: Played,
     messages: std::collections::VecDeque<Vec<u8>>,
     version: Version,
@@ -69,13 +69,22 @@ impl Switch<TcpStream> {
 impl<S: Read + Write> Switch<S> {
     /// Opens a session, and skips the controller's first messages.
     pub(super) fn open(stream: S, version: Version, datapath_id: u64) -> Self {
+        let mut switch = Self::shake_hands(stream, version, datapath_id);
+        let start = if version == Version::V1_0 { 2 } else { 3 };
+        for _ in 0..start {
+            switch.receive();
+        }
+        switch
+    }
+
+    /// Opens a session.
+    pub(super) fn shake_hands(stream: S, version: Version, datapath_id: u64) -> Self {
         let mut out = Vec::new();
         let played = Played::new(&[version], datapath_id, &mut out);
         let mut switch = Self { stream, played, messages: Default::default(), version };
         switch.send(&out);
-        let start = if version == Version::V1_0 { 2 } else { 3 };
-        for _ in 0..start {
-            switch.receive();
+        while !switch.played.handshake.is_ready() {
+            switch.read();
         }
         switch
     }
@@ -92,17 +101,22 @@ impl<S: Read + Write> Switch<S> {
 
     /// Returns the next message from the controller.
     pub(super) fn receive(&mut self) -> Vec<u8> {
-        let mut buffer = [0; 65_536];
         loop {
             if let Some(message) = self.messages.pop_front() {
                 return message;
             }
-            let count = self.stream.read(&mut buffer).unwrap();
-            assert!(count > 0, "the controller closed the connection");
-            let mut out = Vec::new();
-            self.messages.extend(self.played.take(&buffer[..count], &mut out));
-            self.send(&out);
+            self.read();
         }
+    }
+
+    /// Waits for bytes of the controller, and answers its handshake.
+    fn read(&mut self) {
+        let mut buffer = [0; 65_536];
+        let count = self.stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "the controller closed the connection");
+        let mut out = Vec::new();
+        self.messages.extend(self.played.take(&buffer[..count], &mut out));
+        self.send(&out);
     }
 
     pub(super) fn answer(&mut self) -> Answer {

@@ -1,7 +1,9 @@
 //! Tests of controllers under TLS.
 
 use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::crypto::ring;
@@ -9,7 +11,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::super::{BindError, Controller, Options, ServerTls, TlsError};
+use super::super::{
+    BindError, Controller, Options, ServerTls, SwitchConnection, SwitchConnectionError, TlsError,
+};
 use super::loopback::{Switch, await_counts, dial, with_controller};
 use super::*;
 use crate::application::Application;
@@ -98,6 +102,68 @@ fn a_switch_without_certificate_is_turned_away_under_mutual_tls() {
         await_counts(counters, |counts| counts.failures == 3);
         assert_eq!(counters.counts().sessions, 0);
     });
+}
+
+/// Waits for the switch that `connect` makes, under mutual TLS, and for 20 messages of it. Returns
+/// the version that was negotiated.
+fn accept(
+    authority: &Authority,
+    connect: impl FnOnce(TcpStream) + Send,
+) -> Result<Version, SwitchConnectionError> {
+    let listener = SwitchConnection::listen(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = listener.local_addr().unwrap();
+    let tls = options(authority, true).tls;
+    let never = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| connect(dial(address)));
+        let accepted =
+            SwitchConnection::accept(&listener, &[Version::V1_3], tls.as_ref(), TIMEOUT, &never);
+        accepted.and_then(|mut connection| {
+            let mut types = Vec::new();
+            while types.len() < 20 {
+                connection.wait(TIMEOUT)?;
+                connection.receive(&mut |frame| types.push(frame.len()))?;
+            }
+            Ok(connection.version())
+        })
+    })
+}
+
+#[test]
+fn one_switch_is_accepted_under_mutual_tls_and_its_messages_arrive() {
+    let authority = Authority::new();
+    let connected = accept(&authority, |socket| {
+        let identity = Some(authority.issue("switch"));
+        let stream = StreamOwned::new(client(&authority, identity), socket);
+        let mut switch = Switch::shake_hands(stream, Version::V1_3, 1);
+        let large = vec![0x5a; 60_000];
+        for xid in 0..20 {
+            switch.packet(xid, 1, BufferId::NO_BUFFER, &large);
+        }
+        // A socket that is closed with bytes that were not read loses what it has sent.
+        let _ = switch.stream.read_to_end(&mut Vec::new());
+    });
+    assert_eq!(connected.unwrap(), Version::V1_3);
+}
+
+#[test]
+fn a_switch_that_is_not_trusted_or_speaks_no_tls_is_named() {
+    let authority = Authority::new();
+    for identity in [None, Some(Authority::new().issue("switch"))] {
+        let refused = accept(&authority, |socket| {
+            let mut stream = StreamOwned::new(client(&authority, identity), socket);
+            let _ = stream.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]);
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let error = refused.unwrap_err();
+        assert!(matches!(error, SwitchConnectionError::Tls { .. }), "{error}");
+    }
+    let refused = accept(&authority, |mut plain| {
+        plain.write_all(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+        let _ = plain.read_to_end(&mut Vec::new());
+    });
+    let error = refused.unwrap_err();
+    assert!(error.to_string().contains("the switch must connect with TLS"), "{error}");
 }
 
 #[test]

@@ -250,7 +250,7 @@ fn blocks_of_a_slow_machine_are_measured_again() {
     // repeated too, because the machine was slow right before it.
     assert_eq!(bench.runs, 32 + 6);
     let remarks = stability(&steady);
-    assert!(remarks[0].starts_with("machine: 6 blocks were measured again"), "{remarks:?}");
+    assert!(remarks[0].starts_with("machine: 6 attempts at blocks were repeated"), "{remarks:?}");
     assert!(remarks[0].ends_with("and 0 of 32 were kept all the same"), "{remarks:?}");
 
     let directory = tempfile::tempdir().expect("a directory");
@@ -316,7 +316,8 @@ fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
     let remarks = stability(&campaign);
     let remark = remarks.iter().find(|text| text.starts_with("machine: ")).expect("a remark");
     assert!(
-        remark.contains("32 blocks were measured again") && remark.contains("25 of 32 were kept"),
+        remark.contains("32 attempts at blocks were repeated")
+            && remark.contains("25 of 32 were kept"),
         "{remark}"
     );
 }

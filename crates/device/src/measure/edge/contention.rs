@@ -1,5 +1,5 @@
-//! Reads how long the threads of a measurement waited for a processor, and how long other programs
-//! used their cores.
+//! Reads for how long the threads of a measurement waited for a processor, and for how long other
+//! programs used their cores.
 
 use std::fs;
 use std::time::Duration;
@@ -31,8 +31,9 @@ impl Competitors {
         Self { cores, processes }
     }
 
-    /// Returns the accumulated times of the threads and the cores. Returns `None` if the kernel
-    /// does not record how long threads wait, or a process has ended.
+    /// Returns the accumulated times for which the threads ran and waited, and for which the cores
+    /// were busy. Returns `None` if the kernel does not record how long threads wait, or a process
+    /// has ended.
     pub(super) fn read(&self) -> Option<Contention> {
         let mut own = Scheduled::default();
         for process in &self.processes {
@@ -57,15 +58,15 @@ fn scheduled(text: &str) -> Option<Scheduled> {
     Some(Scheduled { ran: numbers.next()?.ok()?, waited: numbers.next()?.ok()? })
 }
 
-/// Returns for how long cores were busy, from `/proc/stat`. If both cores are the same, it counts
-/// once.
+/// Returns for how long cores were busy, from `/proc/stat`. If both numbers name the same core, it
+/// is counted once.
 fn busy(text: &str, cores: [usize; 2]) -> Option<Duration> {
     let of = |core: usize| {
         let name = format!("cpu{core}");
         let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
         let ticks: Vec<u32> =
             line.split_whitespace().skip(1).map_while(|w| w.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq
+        // The fields are user, nice, system, idle, iowait, irq and softirq.
         let ticks = ticks.get(..7)?;
         let busy = |place: &usize| ticks.get(*place).copied();
         [0, 1, 2, 5, 6].iter().map(busy).sum::<Option<u32>>()

@@ -10,8 +10,9 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::super::conduct::BenchError;
 
-/// Keeps idle cores from sleeping until it is dropped. A sleeping core needs microseconds, a
-/// virtual one tens of microseconds, to notice a packet (Documentation/power/pm_qos_interface.rst).
+/// A request to the kernel that keeps idle cores from sleeping until this value is dropped. A
+/// sleeping core needs microseconds to notice a packet, and a sleeping virtual core tens of
+/// microseconds (Documentation/power/pm_qos_interface.rst).
 #[derive(Debug)]
 pub(super) struct Awake {
     _latency: File,
@@ -63,8 +64,8 @@ pub(super) struct ClockOffset {
 }
 
 impl ClockOffset {
-    /// Measures the difference between the clocks. Two measurements can be compared if their
-    /// `origin` is the same.
+    /// Measures the difference between the two clocks. Two measurements are comparable if they have
+    /// the same `origin`.
     pub(super) fn read(origin: Instant) -> Self {
         // The fastest of several readings was not interrupted between its two halves.
         let reading = || {

@@ -7,8 +7,8 @@ use super::super::task::Task;
 use super::super::traffic::{Subject, value};
 use super::wire::{self, Device};
 
-/// A device that a person configures: the configuration is printed, and the person confirms it with
-/// Enter.
+/// A device that a person configures. The configuration is printed, and the person presses Enter
+/// when the device is configured.
 pub(super) struct Manual {
     pub(super) ports: [u32; 2],
 }

@@ -1,5 +1,6 @@
-//! Measures the pipeline library in memory: each packet is processed between two readings of the
-//! processor's cycle counter, and a control window of fixed work follows it between two more.
+//! Measures the pipeline library in memory. Each packet is processed between two readings of the
+//! processor's cycle counter. A control window of fixed work follows, which is also timed by two
+//! readings.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ pub(super) struct MemoryBench {
     marks_interrupts: bool,
 }
 
-/// The cycles that a piece of work took, and whether an interrupt occurred meanwhile.
+/// The duration of a piece of work in cycles, and whether an interrupt occurred during it.
 #[derive(Clone, Copy)]
 struct Window {
     cycles: u64,
@@ -55,13 +56,13 @@ impl MemoryBench {
         Ok(Self { path, ports, secret, counter, loaded: None, yardstick, marks_interrupts })
     }
 
-    /// Returns whether the processor shows interrupts to the bench. Otherwise only slow control
-    /// windows show them.
+    /// Returns whether the processor indicates interrupts to the bench. If it does not, interrupts
+    /// are visible only as slow control windows.
     pub(super) fn marks_interrupts(&self) -> bool {
         self.marks_interrupts
     }
 
-    /// Runs `work` between two readings of the cycle counter.
+    /// Runs `work` between two readings of the cycle counter, and returns its result and duration.
     #[inline(always)]
     fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, Window) {
         let marks = self.marks_interrupts;
@@ -74,7 +75,8 @@ impl MemoryBench {
         (result, Window { cycles, interrupted: marks && !interrupts::is_marked() })
     }
 
-    /// Times a control window. `packet` is the window of the packet before it.
+    /// Times a control window. `packet` is the duration of the packet before it, or `None` before
+    /// the first packet.
     fn control(&self, packet: Option<Window>) -> Control {
         let (_, window) = self.timed(|| black_box(control_work(black_box(1))));
         Control {
@@ -154,8 +156,8 @@ impl MemoryBench {
     }
 }
 
-/// Does fixed arithmetic in registers for about 180 ns: steps that each depend on the previous one,
-/// so that their duration depends on nothing but the processor.
+/// Does fixed arithmetic in registers for about 180 ns. Each step depends on the previous one, so
+/// that the duration depends only on the processor.
 #[inline(never)]
 fn control_work(seed: u64) -> u64 {
     (0..100_u64).fold(seed, |value, step| {
@@ -180,7 +182,7 @@ impl Bench for MemoryBench {
         let mut tracker = PacketTracker::new(order);
         let mut frame = Vec::new();
         let mut begin = Instant::now();
-        // Reallocations would disturb the next packet.
+        // A reallocation would disturb the next packet.
         let mut controls = Vec::with_capacity(order.packets as usize + 1);
         let mut control = self.control(None);
         for number in 0..order.warm_up + order.packets {

@@ -1,4 +1,4 @@
-//! The virtual wires of one campaign, in a network namespace without other traffic.
+//! The virtual wires of one campaign, in a network namespace that has no other traffic.
 
 use packetio::namespace::{Namespace, NamespaceError};
 
@@ -15,7 +15,7 @@ pub(super) struct Wires {
 
 impl Wires {
     /// Creates two pairs of virtual interfaces in a new namespace. The calling thread enters this
-    /// namespace, so processes that it starts are in the namespace too.
+    /// namespace, and processes that it starts run in it.
     pub(super) fn create() -> Result<(Self, Namespace), NamespaceError> {
         let namespace = Namespace::new()?;
         namespace.enter()?;

@@ -17,25 +17,27 @@ const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The settings of Open vSwitch that differ from the defaults. Every flow is inserted into the
-/// exact-match cache. By default only one in a hundred is, so the first packets of a block would
-/// take a different path from the last (`emc-insert-inv-prob` in ovs-vswitchd.conf.db(5)).
+/// exact-match cache. By default, only one flow in a hundred is inserted, so that the first packets
+/// of a block would take a different path than the last ones (`emc-insert-inv-prob` in
+/// ovs-vswitchd.conf.db(5)).
 const SETTINGS: [&str; 1] = ["other_config:emc-insert-inv-prob=1"];
 
 /// The setting that disables the echo requests of Open vSwitch. By default, Open vSwitch closes a
 /// connection on which the controller is silent for 10 s. While a block is measured, the controller
-/// does not read the connection, so it would not answer an echo request.
+/// does not read the connection and could not answer an echo request.
 const NO_PROBE: &str = "inactivity_probe=0";
 
 /// A running Open vSwitch and its OpenFlow connection.
 pub(super) struct OpenVSwitch {
     session: OpenFlowSwitch,
-    /// The daemons are declared before their directory, so that they end before it is removed.
+    /// The processes of Open vSwitch. They are declared before the directory, so that they end
+    /// before it is removed.
     daemons: [Daemon; 2],
     _directory: tempfile::TempDir,
     pub(super) version: String,
 }
 
-/// A process of Open vSwitch, which is killed when this is dropped.
+/// A process of Open vSwitch, which is killed when this value is dropped.
 struct Daemon(Child);
 
 impl Drop for Daemon {

@@ -19,7 +19,7 @@ use super::wire::{self, Device};
 
 /// The longest time that the switch may take to connect or to answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// The interval at which [`TIMEOUT`] is checked while the switch is awaited.
+/// The interval at which [`TIMEOUT`] is checked while this controller waits for the switch.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A measured switch that has connected to this controller.
@@ -38,7 +38,7 @@ impl OpenFlowSwitch {
         ports: [u32; 2],
     ) -> Result<Self, BenchError> {
         let never = AtomicBool::new(false);
-        let connection = SwitchConnection::accept(listener, &[version], TIMEOUT, &never);
+        let connection = SwitchConnection::accept(listener, &[version], None, TIMEOUT, &never);
         let connection = connection.map_err(|error| broken(&error))?;
         Ok(Self { connection, ports, next_xid: SwitchConnection::FIRST_XID })
     }
@@ -134,7 +134,8 @@ impl Device for OpenFlowSwitch {
     }
 }
 
-/// Returns an error if the OpenFlow message is an error message of the switch.
+/// Returns an error if the OpenFlow message is an error message, with which the switch refuses a
+/// request.
 fn refusal(frame: &[u8]) -> Result<(), BenchError> {
     let Ok(header) = Header::new_checked(frame) else { return Ok(()) };
     match (header.message_type(), header.body()) {

@@ -19,7 +19,8 @@ use super::super::task::Task;
 use super::programs;
 use super::wire::Device;
 
-/// The longest wait until the switch accepts a connection, and until this client is primary.
+/// The longest time to wait until the switch accepts a connection, and until this client becomes
+/// primary.
 const TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of table entries in one Write request.
 const BATCH: usize = 1000;
@@ -28,7 +29,8 @@ const BATCH: usize = 1000;
 pub(super) struct P4RuntimeSwitch {
     runtime: Runtime,
     client: Client,
-    /// The stream to the switch, which keeps this client the primary as long as it is open.
+    /// The stream to the switch. This client remains the primary controller while the stream is
+    /// open.
     _stream: (StreamSender, StreamReceiver),
     ports: [u32; 2],
 }

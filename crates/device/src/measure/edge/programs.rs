@@ -1,4 +1,4 @@
-//! The P4 program of a cell, and the packets that it must produce.
+//! The P4 program of a cell, and the packets that the program must produce.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::super::{part, program, traffic};
 
-/// Returns the program of a cell as P4 text; packets enter and leave by `ports`.
+/// Returns the program of a cell as P4 text. Packets enter and leave by `ports`.
 pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     match task {
         Task::Rule(subject) => program::source(*subject),
@@ -19,7 +19,7 @@ pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     }
 }
 
-/// Compiles the program of a cell; packets enter and leave by `ports`.
+/// Compiles the program of a cell. Packets enter and leave by `ports`.
 pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, BenchError> {
     let text = source(task, ports);
     let compiled =
@@ -30,8 +30,8 @@ pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, Bench
         .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
 }
 
-/// Returns the packets of a cell, and the form in which they must come out of the device. For a
-/// program of given parts, the reference interpreter computes this form.
+/// Returns the packets of a cell as they are sent, and as they must come out of the device. For a
+/// program of given parts, the reference interpreter computes the expected packets.
 pub(super) fn traffic(task: &Task, ports: [u32; 2], secret: u64) -> Result<Traffic, BenchError> {
     let subject = match task {
         Task::Rule(subject) => return Ok(Traffic::new(*subject, secret)),

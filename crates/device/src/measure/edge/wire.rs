@@ -1,8 +1,9 @@
 //! Sends packets through a device between two network interfaces and timestamps them.
 //!
 //! One thread on its own core sends each packet at its time and polls two timestampers. The first
-//! sees packets leave towards the device, the second sees them return. Delays are differences of
-//! timestamps of one clock, so the processing time of this program is not part of them.
+//! timestamps packets that leave towards the device, and the second timestamps packets that return
+//! from it. Delays are differences of timestamps of one clock, so the processing time of this
+//! program is not part of them.
 
 use std::time::{Duration, Instant};
 
@@ -32,11 +33,11 @@ const RIGHT: u32 = 20;
 /// The longest time that a device may take to apply its configuration, or an interface to accept a
 /// packet.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The time for which each packet is awaited while a device is being configured. It is short,
-/// because packets that reach the device before its rules are in place are lost.
+/// The time to wait for each packet while a device is being configured. It is short, because
+/// packets that reach the device before its rules are in place are lost.
 const SHORT_WAIT: Duration = Duration::from_millis(20);
 
-/// A measured device, independently of the wires to it: something that can be configured.
+/// A measured device that can be configured, independently of the wires that connect it.
 pub(super) trait Device {
     /// Configures the device with rules or a program. The configuration may take effect a little
     /// later.
@@ -56,7 +57,7 @@ pub(super) fn runs_no_programs(device: &str) -> BenchError {
     }
 }
 
-/// The way of packets through a device: the port that sends them, and the timestampers before and
+/// The path of packets through a device: the port that sends them, and the timestampers before and
 /// after the device.
 #[derive(Debug)]
 pub(super) struct Path {
@@ -70,8 +71,8 @@ pub(super) struct Path {
     wait: Duration,
     secret: u64,
     random: ChaCha8Rng,
-    /// The number of the latest private run: a run of packets that tests the device or the clock
-    /// and is not part of the campaign. The numbers of private runs count down, so that they differ
+    /// The number of the latest run of packets that tests the device or the clock and is not part
+    /// of the campaign (a private run). The numbers of private runs count down, so that they differ
     /// from those of the runs of the campaign.
     private_run: u32,
     frame: Vec<u8>,
@@ -149,8 +150,8 @@ impl Path {
         self.send_within(traffic, order, self.wait)
     }
 
-    /// Sends the packets of an order and records their arrivals. Each arrival is awaited for at
-    /// most `wait`.
+    /// Sends the packets of an order and records their arrivals. Waits for each arrival for at most
+    /// `wait`.
     fn send_within(
         &mut self,
         traffic: &Traffic,
@@ -190,7 +191,7 @@ impl Path {
             }
         }
         self.await_arrivals(traffic, &mut tracker, 0, wait);
-        // Collects duplicates and late packets.
+        // Duplicates and late packets are collected here.
         self.look(traffic, &mut tracker);
         let duration = last - first;
         let steps = u64::from(clock.stepped());
@@ -243,7 +244,7 @@ impl Path {
         Ok(())
     }
 
-    /// Waits until all but `given_up` of the sent packets have both timestamps, of sending and of
+    /// Waits until all but `given_up` of the sent packets have a timestamp of sending and one of
     /// arrival, or until `wait` has passed.
     fn await_arrivals(
         &mut self,
@@ -264,7 +265,7 @@ impl Path {
 
     fn look(&mut self, traffic: &Traffic, tracker: &mut PacketTracker) {
         let Self { before, behind, by, epoch, .. } = self;
-        // Picoseconds since 1970 do not fit into 64 bits; only differences matter.
+        // The number of picoseconds since 1970 exceeds 64 bits, and only differences matter.
         let mut at = |stamped: &Stamped<'_>| {
             let epoch = *epoch.get_or_insert(stamped.nanoseconds);
             let since = i128::from(stamped.nanoseconds) - i128::from(epoch);
@@ -290,9 +291,8 @@ impl Path {
         self.private_run
     }
 
-    /// Measures the delays of the path while it has no device. Returns two results: the
-    /// distribution of these delays, which shows the error of the clock, and the resolution of the
-    /// clock.
+    /// Measures the delays of the path without a device. Returns the distribution of these delays,
+    /// which shows the error of the clock, and the resolution of the clock.
     pub(super) fn reference(
         &mut self,
         what: &str,
@@ -369,17 +369,16 @@ pub(super) struct WireBench {
     device: Box<dyn Device>,
     ports: [u32; 2],
     configured: Option<(Task, Traffic)>,
-    /// A timer of a fixed workload, which shows how fast the machine is, or `None` unless the
-    /// device runs on this machine.
+    /// A timer of a fixed workload, which shows how fast the machine is, if the device runs on this
+    /// machine.
     yardstick: Option<Yardstick>,
-    /// A reader of how other programs compete with the device, or `None` unless the device runs on
-    /// this machine.
+    /// A reader of how other programs compete with the device, if the device runs on this machine.
     competitors: Option<Competitors>,
 }
 
 impl WireBench {
-    /// Creates a bench for a device. `cores` are those of the generator and of the device, or
-    /// `None` unless the device runs on this machine.
+    /// Creates a bench for a device. `cores` are those of the generator and of the device, if the
+    /// device runs on this machine.
     pub(super) fn new(
         path: Path,
         device: Box<dyn Device>,

@@ -75,8 +75,9 @@ fn best_time() -> Duration {
     (0..4).map(once).min().unwrap_or_default()
 }
 
-/// Runs about 20 µs of work: independent arithmetic, which competes with a neighbour on the same
-/// core for execution units, and a sort, which competes for branch prediction and memory.
+/// Runs about 20 µs of work. It consists of independent arithmetic, which competes with another
+/// hardware thread of the core for execution units, and of a sort, which competes for branch
+/// prediction and memory.
 fn work(seed: u64) -> u64 {
     let mut lanes = [seed, seed ^ 1, seed ^ 2, seed ^ 3];
     let mut numbers = [0_u32; 256];

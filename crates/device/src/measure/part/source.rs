@@ -7,8 +7,8 @@ use super::super::traffic::{SHIM_TYPE, value};
 use super::{Call, KeyKind, Part};
 
 /// Returns a program that contains these parts, as P4 text. Packets leave by `out_port`. Each table
-/// with keys has `rules` entries, or fewer if its narrowest key has fewer values; one of them
-/// matches.
+/// with keys has `rules` entries, or fewer if its narrowest key has fewer values. One of the
+/// entries matches the packets.
 ///
 /// Tables and conditions come before all other statements, regardless of the order of `parts`, so
 /// that they see the packet as it came in.
@@ -28,7 +28,7 @@ struct Program {
     members: String,
     extracts: String,
     states: String,
-    /// The number of parser states generated so far; each state continues with the next.
+    /// The number of parser states generated so far. Each state continues with the next one.
     state: usize,
     locals: String,
     tables: String,
@@ -213,7 +213,7 @@ fn bits_of_packet(bits: u32) -> String {
     }
 }
 
-/// Returns the value that the expression of [`bits_of_packet`] has for an incoming packet.
+/// Returns the value of the expression from [`bits_of_packet`] for an incoming packet.
 fn value_in_packet(bits: u32) -> u128 {
     let number = |bytes: &[u8]| bytes.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
     let (destination, source) = (number(&value::DL_DST), number(&value::DL_SRC));
@@ -234,8 +234,8 @@ fn target(bits: u32) -> String {
     }
 }
 
-/// Returns a P4 expression of this many bits that differs from the field [`target`] of the same
-/// width.
+/// Returns a P4 expression of this many bits that reads other bits than the field [`target`] of the
+/// same width.
 fn other_bits(bits: u32) -> String {
     match bits {
         48 => "h.ethernet.high ++ h.ethernet.low".to_owned(),
@@ -245,8 +245,8 @@ fn other_bits(bits: u32) -> String {
     }
 }
 
-/// Returns the key of the table entry with this number, as P4 text. Entry 0 matches the packets;
-/// the others do not.
+/// Returns the key of the table entry with this number, as P4 text. Entry 0 matches the packets,
+/// and the other entries do not.
 fn entry_key(kind: KeyKind, bits: u32, rule: u128) -> String {
     let all = ones(bits);
     let value = value_in_packet(bits).wrapping_add(rule) & all;

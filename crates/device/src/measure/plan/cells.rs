@@ -95,7 +95,7 @@ fn part_cells(
     let most = parts.len().min(6);
     let wanted = if most < 2 { 0 } else { file.functions.tests.unwrap_or(TESTS) };
     let tests = sets.len();
-    // A few parts have few distinct sets, so the number of draws is limited.
+    // A small number of parts has few distinct sets, so the number of draws is limited.
     for _ in 0..wanted.saturating_mul(20) {
         if sets.len() == tests + wanted as usize {
             break;

@@ -11,7 +11,7 @@ use crate::effects::{Moment, Span};
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Selector};
 use crate::session::{OpenFlowChannel, Reply, refused};
-use crate::window::{Operation, TIMEOUT};
+use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
 /// The pause between two looks for an answer while no packets are sent.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -86,7 +86,11 @@ impl Control for OpenFlowControl<'_> {
         if entries.is_empty() {
             return Ok(());
         }
-        self.prepare(operation, &entries.iter().collect::<Vec<_>>())?;
+        self.prepare(
+            operation,
+            BatchAtomicity::ContinueOnError,
+            &entries.iter().collect::<Vec<_>>(),
+        )?;
         self.channel.hand_over()?;
         let begin = Instant::now();
         while !self.look()? {
@@ -100,7 +104,12 @@ impl Control for OpenFlowControl<'_> {
         Ok(())
     }
 
-    fn prepare(&mut self, operation: Operation, entries: &[&FlowEntry]) -> Result<(), DutError> {
+    fn prepare(
+        &mut self,
+        operation: Operation,
+        _: BatchAtomicity,
+        entries: &[&FlowEntry],
+    ) -> Result<(), DutError> {
         if operation == Operation::Insert {
             self.entries.extend(entries.iter().map(|entry| (entry.selects, **entry)));
         }

@@ -6,14 +6,14 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use p4runtime::client::{Client, WriteError};
-use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+use p4runtime::proto::v1::{self, entity::Entity as Kind};
 
 use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
-use crate::session::{read_entities, refused_write, write_updates};
-use crate::window::{Operation, TIMEOUT};
+use crate::session::{read_entities, refused_write, wire, write_updates};
+use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
 /// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
 /// answer that a call sees is taken to have arrived at most this number of calls earlier.
@@ -123,6 +123,9 @@ impl P4RuntimeControl {
     }
 
     async fn present(&mut self) -> Result<HashSet<(u32, Vec<u8>)>, DutError> {
+        if self.tables.is_empty() {
+            return Ok(HashSet::new());
+        }
         let selected = self.tables.iter().map(|table| v1::Entity {
             entity: Some(Kind::TableEntry(v1::TableEntry {
                 table_id: *table,
@@ -162,6 +165,7 @@ impl Control for P4RuntimeControl {
     fn prepare(
         &mut self,
         operation: Operation,
+        atomicity: BatchAtomicity,
         entries: &[&v1::TableEntry],
     ) -> Result<(), DutError> {
         if operation == Operation::Insert {
@@ -173,7 +177,7 @@ impl Control for P4RuntimeControl {
         }
         let updates = entries.iter().map(|entry| update(operation, entry)).collect();
         let mut client = self.client.clone();
-        let call = async move { client.write(updates, Atomicity::ContinueOnError).await };
+        let call = async move { client.write(updates, wire(atomicity)).await };
         self.request = Request::new(Some(Box::pin(call)));
         Ok(())
     }

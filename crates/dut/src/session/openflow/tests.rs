@@ -8,35 +8,44 @@ use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 use crate::capacity::{self, Ending};
 use crate::flows::FlowMatch;
 use crate::plan::{Outcome, Plan, Protocol, measure};
-use crate::reads;
 use crate::session::{Channel, Listening, Session, Target};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::timeouts::{self, Timed};
-use crate::updates::{self, Limit, Load};
+use crate::updates::{self, Limit, Load, OtherTables};
 use crate::watch::Watch;
+use crate::{reads, sustained};
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
 fn target(version: Version, matching: FlowMatch) -> Target {
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching };
     Target::OpenFlow { listening, ports: None }
 }
 
+fn updates_of(loads: Vec<Load>, rounds: u32, time: Duration) -> updates::Settings {
+    let (base, tables) = (Load::new(10, 4), OtherTables::None);
+    updates::Settings { loads, base, tables, rounds, time, seed: 1 }
+}
+
 fn short_plan() -> Plan {
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     let time = Duration::from_millis(50);
     Plan {
         entries: 3_000,
-        updates: Some(updates::Settings { loads, rounds: 3, time, seed: 1 }),
+        updates: Some(updates_of(loads, 3, time)),
+        sustained: None,
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
         effects: None,
         slow_path: None,
+        digests: None,
         roles: None,
         timeouts: None,
         meters: None,
         groups: None,
+        commits: None,
+        counters: None,
     }
 }
 
@@ -88,6 +97,35 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
             assert_eq!((capacity.missing, found.late_errors), (Some(0), 0));
         }
     }
+}
+
+#[test]
+fn the_sustained_rate_of_a_switch_with_a_cap_is_below_the_cap() {
+    const CAP: f64 = 2000.0;
+    let sustained = sustained::Settings {
+        batch: 5,
+        window: 4,
+        occupancy: 0,
+        time: Duration::from_millis(300),
+        is_rough: true,
+    };
+    let plan = Plan {
+        updates: None,
+        sustained: Some(sustained),
+        reads: None,
+        capacity: None,
+        ..short_plan()
+    };
+    let faults = Faults { rate: Some(CAP), ..Faults::default() };
+    let (found, left) = measured(MadeSwitch::new(Version::V1_3, faults), &plan);
+    assert_eq!((found.failures.as_slice(), left), (&[][..], 0));
+    let sustained = found.sustained.expect("it was measured");
+    assert_eq!(sustained.wrong, 0);
+    for point in sustained.points.iter().filter(|point| point.offered > 1.5 * CAP) {
+        assert!(point.is_growing || point.is_limited_here, "{point:?}");
+    }
+    let rate = sustained.found.loss_free_rate.expect("the cap allows lower rates");
+    assert!(rate <= 1.5 * CAP, "{rate}");
 }
 
 #[test]
@@ -146,6 +184,7 @@ fn flows_that_the_switch_loses_are_missing() {
         let plan = Plan {
             entries: 100,
             updates: None,
+            sustained: None,
             reads: Some(reads::Settings {
                 entries: 100,
                 rounds: 1,
@@ -154,10 +193,13 @@ fn flows_that_the_switch_loses_are_missing() {
             capacity: Some(capacity::Settings { batch: 10, window: 2 }),
             effects: None,
             slow_path: None,
+            digests: None,
             roles: None,
             timeouts: None,
             meters: None,
             groups: None,
+            commits: None,
+            counters: None,
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
@@ -203,10 +245,10 @@ fn timeouts_that_are_early_or_say_nothing_are_found() {
 fn a_cap_on_the_rate_bounds_every_rate_and_is_the_switch() {
     const RATE: f64 = 20_000.0;
     let faults = Faults { rate: Some(RATE), ..Faults::default() };
-    let loads = vec![Load { batch: 1, window: 1 }, Load { batch: 10, window: 4 }];
+    let loads = vec![Load::new(1, 1), Load::new(10, 4)];
     // A busy machine still sends more than two windows of requests in this time.
     let time = Duration::from_millis(400);
-    let updates = Some(updates::Settings { loads, rounds: 2, time, seed: 1 });
+    let updates = Some(updates_of(loads, 2, time));
     let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
     let (found, left) = measured(MadeSwitch::new(Version::V1_3, faults), &plan);
     assert_eq!((found.failures, left), (Vec::new(), 0));

@@ -1,4 +1,4 @@
-//! Statistics in parts: the flag `OFPSF_REPLY_MORE` of OpenFlow 1.0.0, 5.3.5.
+//! The division of statistics into parts, and the flag `OFPSF_REPLY_MORE`: OpenFlow 1.0.0, 5.3.5.
 
 use super::{
     FlowStats, PortStats, QueueStats, StatsReply, StatsReplyBody, StatsReplyFlags, TableStats,
@@ -8,11 +8,11 @@ use super::{
 const CAPACITY: usize = u16::MAX as usize - 12;
 
 impl StatsReplyBody {
-    /// Splits the statistics into replies, each of which fits one message. All but the last say
-    /// that more follow.
+    /// Splits the statistics into replies, each of which fits into one message. All replies except
+    /// the last have the flag that more follow.
     ///
-    /// A single record or a vendor's body cannot be split. It is one part, whose encoding fails if
-    /// it does not fit.
+    /// A single record or a vendor's body cannot be split. It forms one part, whose encoding fails
+    /// if it is too long.
     pub fn into_parts(self) -> Vec<StatsReply> {
         let mut parts: Vec<StatsReply> = match self {
             Self::Flow(flows) => split(flows, FlowStats::encoded_length, Self::Flow),
@@ -31,7 +31,7 @@ impl StatsReplyBody {
     }
 }
 
-/// Distributes records over parts in order. There is at least one part, which may be empty.
+/// Distributes records over parts in order. The result has at least one part, which may be empty.
 fn split<T>(
     records: Vec<T>,
     length: impl Fn(&T) -> usize,

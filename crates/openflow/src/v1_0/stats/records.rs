@@ -24,12 +24,12 @@ structure! {
     /// A selection of flow entries (`ofp_flow_stats_request`, `ofp_aggregate_stats_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct FlowStatsRequest = "ofp_flow_stats_request" {
-        /// Selects entries that this match covers.
+        /// The match that must cover the selected entries.
         pub match_fields: Match,
-        /// Selects entries of this table; [`FlowStatsRequest::ALL_TABLES`] for all tables, 0xfe for
-        /// the emergency table.
+        /// The table whose entries are selected, [`FlowStatsRequest::ALL_TABLES`] for all tables,
+        /// or 0xfe for the emergency table.
         pub table_id: u8; pad 1,
-        /// Selects entries that output to this port; [`PortNo::NONE`] for all entries.
+        /// The port to which selected entries must output, or [`PortNo::NONE`] for all entries.
         pub out_port: PortNo,
     }
 }
@@ -42,18 +42,18 @@ impl Default for FlowStatsRequest {
 }
 
 impl FlowStatsRequest {
-    /// The table id that stands for all tables.
+    /// The table id that represents all tables.
     pub const ALL_TABLES: u8 = 0xff;
 }
 
 structure! {
-    /// A flow entry and its counters (`ofp_flow_stats`), 88 bytes and its actions.
+    /// A flow entry and its counters (`ofp_flow_stats`): 88 bytes, followed by the actions.
     #[derive(Clone, Debug, PartialEq, Eq)]
     pub struct FlowStats = "ofp_flow_stats" {
         counts length >= 88;
         /// The table that holds the entry.
         pub table_id: u8; pad 1,
-        /// The packets that the entry applies to.
+        /// The packets to which the entry applies.
         pub match_fields: Match,
         /// The whole seconds for which the entry has existed.
         pub duration_sec: u32,
@@ -67,9 +67,9 @@ structure! {
         pub hard_timeout: u16; pad 6,
         /// The controller's cookie for the entry.
         pub cookie: u64,
-        /// The packets that the entry matched.
+        /// The number of packets that the entry matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in the packets that the entry matched.
         pub byte_count: u64,
         /// The actions on the packets that the entry matches.
         pub actions: Vec<Action>,
@@ -88,9 +88,9 @@ structure! {
     /// The sums of the counters of a set of flow entries (`ofp_aggregate_stats_reply`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct AggregateStats = "ofp_aggregate_stats_reply" {
-        /// Packets that the entries matched.
+        /// The number of packets that the entries matched.
         pub packet_count: u64,
-        /// The bytes in these packets.
+        /// The number of bytes in the packets that the entries matched.
         pub byte_count: u64,
         /// The number of flow entries in the set.
         pub flow_count: u32; pad 4,
@@ -122,7 +122,7 @@ impl TableStats {
     pub(super) const LENGTH: usize = 64;
 }
 
-/// The value of a counter that the switch does not keep: all ones.
+/// The value of a counter that the switch does not keep, in which all bits are set.
 pub const UNSUPPORTED_COUNTER: u64 = u64::MAX;
 
 structure! {
@@ -132,29 +132,29 @@ structure! {
     pub struct PortStats = "ofp_port_stats" {
         /// The port that has the counters.
         pub port_no: PortNo; pad 6,
-        /// Packets received.
+        /// The number of packets received.
         pub rx_packets: u64,
-        /// Packets sent.
+        /// The number of packets sent.
         pub tx_packets: u64,
-        /// Bytes received.
+        /// The number of bytes received.
         pub rx_bytes: u64,
-        /// Bytes sent.
+        /// The number of bytes sent.
         pub tx_bytes: u64,
-        /// Packets dropped on receipt.
+        /// The number of packets dropped on receipt.
         pub rx_dropped: u64,
-        /// Packets dropped instead of sent.
+        /// The number of packets dropped instead of sent.
         pub tx_dropped: u64,
-        /// Receive errors, including the three kinds below.
+        /// The number of receive errors, including frame, overrun and CRC errors.
         pub rx_errors: u64,
-        /// Transmit errors.
+        /// The number of transmit errors.
         pub tx_errors: u64,
-        /// Frame alignment errors.
+        /// The number of frame alignment errors.
         pub rx_frame_err: u64,
-        /// Packets lost because the receiver had no room.
+        /// The number of packets lost because the receiver had no room.
         pub rx_over_err: u64,
-        /// CRC errors.
+        /// The number of CRC errors.
         pub rx_crc_err: u64,
-        /// Collisions.
+        /// The number of collisions.
         pub collisions: u64,
     }
 }
@@ -167,15 +167,15 @@ structure! {
     /// A selection of queues (`ofp_queue_stats_request`).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct QueueStatsRequest = "ofp_queue_stats_request" {
-        /// Selects queues of this port; [`PortNo::ALL`] for all ports.
+        /// The port whose queues are selected, or [`PortNo::ALL`] for all ports.
         pub port_no: PortNo; pad 2,
-        /// Selects the queue with this id; [`QueueStatsRequest::ALL_QUEUES`] for all queues.
+        /// The id of the selected queue, or [`QueueStatsRequest::ALL_QUEUES`] for all queues.
         pub queue_id: u32,
     }
 }
 
 impl QueueStatsRequest {
-    /// The queue id that stands for all queues (`OFPQ_ALL`).
+    /// The queue id that represents all queues (`OFPQ_ALL`).
     pub const ALL_QUEUES: u32 = 0xffff_ffff;
 }
 
@@ -187,11 +187,11 @@ structure! {
         pub port_no: PortNo; pad 2,
         /// The queue's id.
         pub queue_id: u32,
-        /// Bytes sent.
+        /// The number of bytes sent.
         pub tx_bytes: u64,
-        /// Packets sent.
+        /// The number of packets sent.
         pub tx_packets: u64,
-        /// Packets dropped because the queue was full.
+        /// The number of packets dropped because the queue was full.
         pub tx_errors: u64,
     }
 }

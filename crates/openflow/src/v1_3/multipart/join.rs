@@ -17,7 +17,7 @@ pub enum JoinError {
         /// The type of this part.
         part: MultipartType,
     },
-    /// The body of this type is not a list, so it cannot have several parts, or the parts belong to
+    /// A body of this type is not a list and cannot have several parts, or the parts belong to
     /// different types of an experimenter.
     #[error("a second part of type {0}, whose body cannot be continued")]
     NotAList(MultipartType),
@@ -39,7 +39,7 @@ impl ReplyJoiner {
         Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
-    /// Takes a part. Returns the whole body with the last part, after which the joiner is ready for
+    /// Receives a part. If it is the last one, returns the whole body, and the joiner is ready for
     /// another reply.
     ///
     /// # Errors
@@ -51,8 +51,7 @@ impl ReplyJoiner {
     }
 }
 
-/// A joiner of the parts of one request, in the order of arrival. It corresponds to
-/// [`ReplyJoiner`].
+/// A joiner of the parts of one request, in the order of arrival, like [`ReplyJoiner`] for replies.
 #[derive(Clone, Debug)]
 pub struct RequestJoiner(Parts<MultipartRequestBody>);
 
@@ -62,7 +61,7 @@ impl RequestJoiner {
         Self(Parts { joined: None, count: 0, most: max_parts })
     }
 
-    /// Takes a part. Returns the whole body with the last part, after which the joiner is ready for
+    /// Receives a part. If it is the last one, returns the whole body, and the joiner is ready for
     /// another request.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Splits multipart bodies that do not fit one message.
+//! Splits multipart bodies that do not fit into one message.
 
 use super::{
     MultipartFlags, MultipartReply, MultipartReplyBody, MultipartRequest, MultipartRequestBody,
@@ -9,17 +9,17 @@ use crate::v1_3::codec::Wire;
 /// The length in bytes of the headers of the message and of the multipart body.
 const HEADERS: usize = 16;
 
-/// The number of bytes of entries that fit one message.
+/// The number of bytes of entries that fit into one message.
 const ROOM: usize = u16::MAX as usize - HEADERS;
 
 impl MultipartReply {
-    /// Splits a body into the messages that send it, in order. There is one message, or as many as
-    /// needed for a list that does not fit. All but the last say that more follow; all must be sent
-    /// with the transaction id of the request.
+    /// Splits a body into the messages that send it, in order. A list that does not fit into one
+    /// message is distributed over several. All messages except the last have the flag that more
+    /// follow, and all must be sent with the transaction id of the request.
     ///
     /// # Errors
     ///
-    /// Returns an error if a single entry does not fit a message or cannot be written.
+    /// Returns an error if a single entry does not fit into a message or cannot be encoded.
     pub fn split(body: MultipartReplyBody) -> Result<Vec<Self>, EncodeError> {
         use MultipartReplyBody as Body;
         let bodies = match body {
@@ -70,7 +70,7 @@ fn flagged<B>(bodies: Vec<B>) -> impl Iterator<Item = (MultipartFlags, B)> {
     })
 }
 
-/// Splits a list into lists that each fit one message. An empty list yields one empty part.
+/// Splits a list into lists that each fit into one message. An empty list yields one empty part.
 fn wrap<T: Wire, B>(entries: Vec<T>, body: impl Fn(Vec<T>) -> B) -> Result<Vec<B>, EncodeError> {
     let mut parts = Vec::new();
     let mut part = Vec::new();

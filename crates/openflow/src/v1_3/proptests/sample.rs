@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::v1_3::*;
 use crate::{BufferId, DatapathId, FixedText, MacAddress, PortNumber};
 
-/// The bytes from which samples are derived; zeros follow when they are exhausted.
+/// The bytes from which samples are derived. Zeros follow when the bytes are exhausted.
 pub(super) struct Source<'a> {
     bytes: &'a [u8],
 }
@@ -29,7 +29,7 @@ impl<'a> Source<'a> {
         self.array::<1>()[0] % end
     }
 
-    /// Returns up to three times `multiple` bytes, and `extra` more.
+    /// Returns up to three blocks of `multiple` bytes, and `extra` more bytes.
     fn data(&mut self, multiple: usize, extra: usize) -> Vec<u8> {
         let count = usize::from(self.below(4)) * multiple + extra;
         (0..count).map(|_| self.array::<1>()[0]).collect()

@@ -7,10 +7,6 @@ mod controller;
 mod wire;
 
 use ::device::measure::{ProgramPath, SwitchProcess};
-use ir::with_large_stack;
-use p4lang::compile_text;
-use p4lang::diagnostic::Style;
-use p4lang::preprocess::{MemoryFiles, Options};
 use packetio::namespace::Namespace;
 use report::page::Figure;
 use report::plot::{Axis, Line, Origin, Plot};
@@ -25,6 +21,7 @@ use super::super::section::{Beside, Measured, ratios};
 use crate::bench::PAPER;
 use crate::environment::{Environment, SEED};
 use crate::failure::Failure;
+use crate::program;
 
 const NAME: &str = "planimeter switch on veth";
 
@@ -57,11 +54,7 @@ impl Method {
         };
         let (name, source) = PAPER;
         let text = format!("{define}\n{source}");
-        let options = Options::default();
-        let compile = || compile_text(name, &text, &options, &MemoryFiles::default());
-        let compiled = with_large_stack(compile).map_err(Failure::run)?;
-        let messages = compiled.messages(Style::Plain);
-        let program = compiled.program.ok_or_else(|| Failure::run(messages))?;
+        let program = program::embedded(name, &text)?;
         let p4info = p4lang::p4info::generate(&program).map_err(|errors| {
             Failure::run(errors.iter().map(ToString::to_string).collect::<String>())
         })?;

@@ -11,7 +11,8 @@ use crate::config::{
     TopologySource,
 };
 
-/// Implements [`Value`] for a type whose values are words; the first spelling is the canonical one.
+/// Implements [`Value`] for a type whose values are words. The first spelling of each value is the
+/// canonical one.
 macro_rules! words {
     ($type:ty, $what:literal, { $($value:path = $name:literal $(| $alias:literal)*),+ $(,)? }) => {
         impl Value for $type {
@@ -42,7 +43,7 @@ words!(Protocol, "protocol", {
     Protocol::P4Runtime = "p4runtime" | "p4rt",
 });
 
-/// The name of a mode; its parameters are settings of their own.
+/// The name of a mode. Its parameters are settings of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum ModeName {
     #[default]
@@ -87,7 +88,7 @@ words!(Matching, "way of matching", {
     Matching::Order = "order",
 });
 
-/// The name of a plan; its parameters are settings of their own.
+/// The name of a plan. Its parameters are settings of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::config) enum PlanName {
     #[default]
@@ -128,7 +129,7 @@ impl Value for PlanName {
     }
 }
 
-/// The forms of [`Arrivals`], for messages.
+/// The accepted forms of an inter-arrival distribution ([`Arrivals`]), which error messages list.
 const ARRIVALS: &[&str] = &[
     "constant",
     "constant:in-phase",
@@ -228,7 +229,7 @@ impl Value for Frame {
     }
 }
 
-/// The forms of [`TopologySource`], for messages.
+/// The accepted forms of a topology ([`TopologySource`]), which error messages list.
 const TOPOLOGIES: &[&str] =
     &["none", "linear", "tree:FANOUT", "leaf-spine:SPINES", "graphml:FILE", "links:FILE"];
 
@@ -271,7 +272,7 @@ fn positive(text: &str, what: &str) -> Result<u32, Rejection> {
 #[derive(Debug, Default)]
 pub(in crate::config) struct Process(pub(in crate::config) Option<ProcessSelector>);
 
-/// The forms of [`Process`], for messages.
+/// The accepted forms of a process selection ([`Process`]), which error messages list.
 const PROCESSES: &[&str] = &["auto", "none", "pid:NUMBER", "name:TEXT", "ssh:USER@HOST:name:TEXT"];
 
 impl Value for Process {
@@ -384,7 +385,7 @@ fn host_and_port(text: &str) -> Result<(&str, u16), Rejection> {
     Ok((host, port))
 }
 
-/// The base address of ONOS's REST interface; empty text unsets it.
+/// The base address of ONOS's REST interface. Empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct RestBase(pub(in crate::config) Option<String>);
 
@@ -450,7 +451,7 @@ impl Value for Secret {
     }
 }
 
-/// Splits `name:parameter`.
+/// Splits a text of the form `name:parameter`. The parameter is `None` if there is no colon.
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.split_once(':') {
         Some((name, parameter)) => (name, Some(parameter)),
@@ -458,7 +459,8 @@ fn split(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Returns the rejection of a text whose word is unknown, lacks its parameter, or has one too many.
+/// Returns the rejection of a text that has an unknown word, lacks the parameter of its word, or
+/// has a parameter that its word does not take.
 fn wrong_form(text: &str, what: &str, forms: &[&str]) -> Rejection {
     let name = split(text).0;
     match forms.iter().find(|form| split(form).0 == name) {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Rejection, Value, quoted};
 
-/// An input file; empty text unsets it.
+/// An input file. Empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct InputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -20,7 +20,7 @@ impl Value for InputFile {
     }
 }
 
-/// An output file; empty text unsets it.
+/// An output file. Empty text unsets it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputFile(pub(in crate::config) Option<PathBuf>);
 
@@ -48,7 +48,7 @@ impl Value for OutputFile {
     }
 }
 
-/// An output folder; with empty text the run chooses its name.
+/// An output folder. With empty text the run chooses its name.
 #[derive(Debug, Default)]
 pub(in crate::config) struct OutputDirectory(pub(in crate::config) Option<PathBuf>);
 

@@ -155,7 +155,8 @@ impl Value for Duration {
     }
 }
 
-/// The prefix of a drain that ends when no packet-in waits any more; the limit follows it.
+/// The prefix of a drain setting that ends once no packet-in waits for an answer. The limit follows
+/// the prefix.
 const UNTIL_EMPTY: &str = "until-empty:";
 
 impl Value for Drain {
@@ -244,7 +245,7 @@ pub(in crate::config) fn duration_text(duration: Duration) -> String {
     format!("{}{unit}", nanoseconds / scale)
 }
 
-/// A text that may be absent; empty text makes it absent.
+/// A text that may be absent. An empty text makes it absent.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Unsettable(pub(in crate::config) Option<String>);
 
@@ -259,7 +260,7 @@ impl Value for Unsettable {
     }
 }
 
-/// A value that the probe chooses itself where it is `auto`.
+/// A value that may be `auto` (`None`), in which case the probe chooses it.
 #[derive(Debug, Default)]
 pub(in crate::config) struct Auto<T>(pub(in crate::config) Option<T>);
 

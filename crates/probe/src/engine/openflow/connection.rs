@@ -13,7 +13,7 @@ use super::transport::Transport;
 /// per packet-in instead of a frame.
 pub(crate) const HIGH_WATER: usize = 256 * 1024;
 
-/// The position of a packet-in in the outgoing bytes.
+/// The position of a packet-in in the outgoing bytes of its connection.
 #[derive(Clone, Copy, Debug)]
 struct Mark {
     /// The offset of the packet-in's end from the start of the connection's outgoing stream.
@@ -21,10 +21,10 @@ struct Mark {
     sequence: u64,
 }
 
-/// The state of a connection.
+/// The state of a switch's connection to the controller.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// The connection does not exist.
+    /// There is no connection, and none is being established.
     Idle {
         /// The moment of the next attempt to connect, on the trial's clock.
         retry_at: u64,
@@ -48,7 +48,7 @@ pub(crate) struct Connection {
     /// The number of bytes of the connection's outgoing stream that precede `out`.
     out_base: u64,
     marks: VecDeque<Mark>,
-    /// Whether the socket accepted less than it was offered.
+    /// Whether the socket accepted fewer bytes than were written to it.
     pub(crate) blocked: bool,
     /// Whether the poller watches for the socket to become writable.
     pub(crate) watches_writable: bool,
@@ -87,8 +87,7 @@ impl Connection {
     }
 
     /// Writes outgoing bytes until the socket accepts no more, and calls `left` with every
-    /// packet-in whose last byte was written. Afterwards `blocked` says whether bytes are left
-    /// over.
+    /// packet-in whose last byte was written. Afterwards, `blocked` is true if bytes are left over.
     pub(crate) fn flush(&mut self, mut left: impl FnMut(u64)) -> io::Result<()> {
         let State::Open(transport) = &mut self.state else { return Ok(()) };
         self.blocked = transport.flush()?;
@@ -114,7 +113,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Resets a connection that has ended. It is dialled again at `retry_at`.
+    /// Resets the state of a connection that has ended. The switch dials again at the moment
+    /// `retry_at`.
     pub(crate) fn reset(&mut self, retry_at: u64) {
         let ended = std::mem::replace(self, Self::new());
         self.state = State::Idle { retry_at };

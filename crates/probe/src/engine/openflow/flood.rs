@@ -8,14 +8,14 @@ use super::transport::Transport;
 /// enough to stay in the L2 cache.
 const BLOCK: usize = 256 * 1024;
 
-/// Complete packet-ins of equal length, one after the other.
+/// A block of complete packet-ins of equal length, one after the other.
 #[derive(Debug)]
 pub(crate) struct FloodBlock {
     bytes: Vec<u8>,
     message: usize,
-    /// The offset at which the next write begins.
+    /// The offset in the block at which the next write begins.
     offset: usize,
-    /// The number of bytes written of a packet-in that is not yet written completely.
+    /// The number of bytes already written of the packet-in that is being written.
     partial: usize,
 }
 

@@ -32,12 +32,12 @@ use openflow_switch::OpenFlowSwitch;
 const RETRY: u64 = 500_000_000;
 /// The size of the read buffer in bytes.
 const READ: usize = 256 * 1024;
-/// The poller's token for the mailbox, through which other threads send messages. The token of a
-/// connection is the index of its switch.
+/// The token that identifies the mailbox, through which other threads send messages, in events of
+/// the poller. The token of a connection is the index of its switch.
 const MAILBOX: u64 = u64::MAX;
 
-/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits;
-/// the highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
+/// The number of low bits of a sequence number that a buffer id carries. A buffer id has 32 bits.
+/// The highest one stays clear, so that the id is never `OFP_NO_BUFFER`, which has all bits set.
 const BUFFER_BITS: u32 = 31;
 
 /// The reason why a connection ended.
@@ -57,12 +57,12 @@ enum ConnectionError {
     Session(String),
 }
 
-/// An engine thread and its share of the switches.
+/// An engine thread with the OpenFlow switches that it runs.
 pub(super) struct Shard {
     pub(super) plan: Arc<TrialPlan>,
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
-    /// What opens connections to the controller.
+    /// The parameters with which connections to the controller are opened.
     pub(super) dialler: Dialler,
     pub(super) recorder: Recorder,
     /// The times of the thread's tasks, such as when the next packet-in is due.
@@ -70,9 +70,9 @@ pub(super) struct Shard {
     pub(super) members: Vec<Member>,
     /// The messages from other engine threads.
     pub(super) mailbox: Mailbox,
-    /// The ends through which messages to the other engine threads are sent, by thread.
+    /// The senders of messages to the other engine threads, by thread.
     pub(super) slots: Vec<Slot>,
-    /// The poller of all connections and of the mailbox.
+    /// The poller (epoll) that watches all connections and the mailbox.
     pub(super) epoll: std::os::fd::OwnedFd,
     /// The switches whose connections may have something to send, by index in `members`.
     pub(super) dirty: Vec<usize>,
@@ -82,17 +82,17 @@ pub(super) struct Shard {
     pub(super) next_dial: u64,
 }
 
-/// A switch and its connection.
+/// An emulated switch, its connection and what it sends.
 pub(super) struct Member {
     pub(super) switch: OpenFlowSwitch,
     pub(super) connection: Connection,
-    /// What generates the frames of the switch's packet-ins.
+    /// The generator of the frames in the switch's packet-ins.
     pub(super) source: FrameSource,
-    /// The prepared messages for a flood, if the traffic is one.
+    /// The prepared block of packet-ins, if switches send as fast as their connections accept data.
     pub(super) flood: Option<FloodBlock>,
     /// Whether the controller has finished the handshake with the switch.
     pub(super) ready: bool,
-    /// The most advanced stage of the handshake so far, and the last error.
+    /// The most advanced stage that the handshake has reached, and the last error.
     pub(super) handshake: SwitchHandshake,
 }
 
@@ -183,7 +183,7 @@ impl Shard {
         }
     }
 
-    /// Returns the time for which the thread may sleep until its next task.
+    /// Returns how long the thread may sleep until its next task.
     fn timeout(&self, now: u64) -> Timespec {
         let mut wake = self.pace.wake(now, self.recorder.next_sample());
         let is_idle = |member: &Member| matches!(member.connection.state, State::Idle { .. });
@@ -197,8 +197,8 @@ impl Shard {
         Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 }
     }
 
-    /// Starts to connect the switches whose next attempt is due, no faster than the configured
-    /// rate.
+    /// Begins to connect the switches whose next attempt is due, without exceeding the configured
+    /// connection rate.
     fn dial(&mut self, now: u64) {
         let spacing = self.plan.dial_spacing();
         for index in 0..self.members.len() {
@@ -231,14 +231,15 @@ impl Shard {
         }
     }
 
-    /// Handles an event of a switch's connection, and ends the connection if it fails.
+    /// Handles a poller event on a switch's connection, and ends the connection if this fails.
     fn handle(&mut self, index: usize, flags: epoll::EventFlags, buffer: &mut [u8]) {
         if let Err(error) = self.try_handle(index, flags, buffer) {
             self.disconnect(index, &error);
         }
     }
 
-    /// Completes the connection if it is being made, then reads and writes as the events allow.
+    /// Completes a connection attempt if one is in progress, then reads and writes as the event's
+    /// flags allow.
     fn try_handle(
         &mut self,
         index: usize,
@@ -278,8 +279,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Does the periodic work of all switches: gives up overdue answers in a closed loop and runs
-    /// the timers of the sessions. Then publishes the counters.
+    /// Does the periodic work of all switches: it stops waiting for overdue packet-ins in a closed
+    /// loop, runs the timers of the sessions, and publishes the counters.
     fn tick(&mut self, now: u64) {
         let at = self.pace.traffic_time(now);
         for index in 0..self.members.len() {

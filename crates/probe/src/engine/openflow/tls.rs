@@ -28,7 +28,8 @@ pub(crate) enum TlsError {
     NoAuthority,
 }
 
-/// Returns the settings for [`super::Dialler::tls`]. `host` is the host name to dial.
+/// Returns the TLS client configuration, and the server name that the controller's certificate must
+/// have. `host` is the host that is dialled.
 pub(crate) fn client_config(
     tls: &Tls,
     host: &str,
@@ -81,8 +82,8 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// A verifier for `tls.insecure`. It accepts every certificate, and still checks the signatures
-/// that are made with it.
+/// A verifier of certificates for the setting `tls.insecure`. It accepts every certificate, but
+/// checks the signatures that are made with its key.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -9,14 +9,14 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 
-/// The parameters of a connection to dial.
+/// The parameters with which a switch dials the controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Dialler {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<(Arc<rustls::ClientConfig>, ServerName<'static>)>,
 }
 
-/// A connection, possibly still being established.
+/// A connection to the controller, which may still be in the process of being established.
 #[derive(Debug)]
 pub(crate) struct Transport {
     socket: TcpStream,
@@ -24,8 +24,8 @@ pub(crate) struct Transport {
 }
 
 impl Dialler {
-    /// Begins to connect. The connection is usable once the socket is writable and
-    /// [`Transport::connected`] returns `Ok`.
+    /// Begins to connect. The connection can be used once the socket is writable and
+    /// [`Transport::connected`] has returned `Ok`.
     pub(crate) fn dial(&self) -> io::Result<Transport> {
         let family = match self.address {
             SocketAddr::V4(_) => AddressFamily::INET,
@@ -34,8 +34,8 @@ impl Dialler {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
         net::sockopt::set_tcp_nodelay(&socket, true)?;
-        // If the system refuses, the run continues; its round-trip times then include TCP
-        // pacing.
+        // If the system refuses this option, the run continues, and its round-trip times include
+        // TCP pacing.
         let _ = grpc::tcp::send_unpaced(&socket);
         match net::connect(&socket, &self.address) {
             Ok(()) | Err(rustix::io::Errno::INPROGRESS) => {}
@@ -52,8 +52,12 @@ impl Dialler {
 }
 
 impl Transport {
-    /// Returns whether the attempt to connect succeeded. It must be called when the socket becomes
+    /// Checks whether the attempt to connect succeeded. It must be called when the socket becomes
     /// writable.
+    ///
+    /// # Errors
+    ///
+    /// Returns the error of the attempt if it failed.
     pub(crate) fn connected(&self) -> io::Result<()> {
         match net::sockopt::socket_error(&self.socket)? {
             Ok(()) => Ok(()),
@@ -67,7 +71,7 @@ impl Transport {
         self.session.as_ref().is_some_and(|session| session.is_handshaking())
     }
 
-    /// Reads the available bytes; `Ok(0)` is the end of the stream.
+    /// Reads bytes that are available without waiting. `Ok(0)` means the end of the stream.
     pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else { return self.socket.read(buffer) };
         loop {
@@ -85,7 +89,7 @@ impl Transport {
         }
     }
 
-    /// Writes the bytes that the connection accepts, and returns their number.
+    /// Writes the bytes that the connection accepts without waiting, and returns their number.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Some(session) = &mut self.session else { return self.socket.write(bytes) };
         flush_session(session, &mut self.socket)?;
@@ -100,7 +104,7 @@ impl Transport {
         }
     }
 
-    /// Sends pending TLS records. Returns whether some of them are left.
+    /// Sends pending TLS records. Returns whether some records are still pending.
     pub(crate) fn flush(&mut self) -> io::Result<bool> {
         let Some(session) = &mut self.session else { return Ok(false) };
         match flush_session(session, &mut self.socket) {

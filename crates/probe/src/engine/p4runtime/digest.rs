@@ -15,7 +15,7 @@ use crate::engine::recorder::Recorder;
 use crate::ledger::Answer;
 use openflow_switch::Packet;
 
-/// A digest declared by a pipeline, in the form that switches send.
+/// A digest of a pipeline's P4Info, in the form in which switches send it.
 #[derive(Clone, Debug)]
 pub(super) struct DigestForm {
     pub(super) id: DigestId,
@@ -25,7 +25,7 @@ pub(super) struct DigestForm {
     names: Vec<String>,
 }
 
-/// The error of a pipeline that lacks the configured digest.
+/// The error if a pipeline does not declare the configured digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoDigest {
     #[error(
@@ -40,7 +40,8 @@ pub(crate) enum NoDigest {
 }
 
 impl DigestForm {
-    /// Returns the digest with this name, or the first of the pipeline if the name is empty.
+    /// Returns the pipeline's digest with the name `wanted`, or its first digest if the name is
+    /// empty.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str) -> Result<Self, NoDigest> {
         let digests = pipeline.schema().digests();
         let digest = match wanted {
@@ -58,7 +59,7 @@ impl DigestForm {
         Ok(Self { id, name, data, names: member_names(pipeline, id) })
     }
 
-    /// Returns the data that is learned from a packet on an ingress port.
+    /// Returns the digest data that a switch would learn from a packet that enters at a port.
     pub(super) fn data(&self, packet: &Packet, ingress_port: u16, sequence: u64) -> Data {
         let mut learned = Learned { packet, ingress_port, sequence, bits_seen: Vec::new() };
         match &self.data {
@@ -113,14 +114,14 @@ fn member_names(pipeline: &Pipeline, id: DigestId) -> Vec<String> {
     })
 }
 
-/// The values that can be learned from one packet.
+/// The fields of one packet from which a digest's members are filled.
 struct Learned<'a> {
     packet: &'a Packet,
     ingress_port: u16,
     sequence: u64,
-    /// The widths of the members so far, in bits. Nameless members are told apart by them: the
-    /// first member of a width is taken for a source address or port, and every later one of this
-    /// width for a destination.
+    /// The widths in bits of the members filled so far. A member without a name is identified by
+    /// its width: the first member of a width is filled with a source address or port, and every
+    /// later one of this width with a destination.
     bits_seen: Vec<u32>,
 }
 

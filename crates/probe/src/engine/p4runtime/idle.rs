@@ -15,13 +15,13 @@ use crate::traffic::RunKey;
 
 /// The number of bits of the sequence number in a key.
 const NUMBER_BITS: u32 = 32;
-/// The timeout of the entries in nanoseconds. It is a day, so that the emulated device itself never
-/// reports them.
+/// The idle timeout of the entries in nanoseconds. It is a day long, so that the emulated device
+/// itself never reports them.
 const IDLE_TIMEOUT: i64 = 24 * 3600 * 1_000_000_000;
-/// The size that is assumed for a table that declares none. It also limits the number of entries
-/// that are reported in any one table at a time.
+/// The table size that is assumed if a table declares none. It also limits the number of entries of
+/// any table that are reported as idle at one time.
 const ROOM: u64 = 65_536;
-/// The priority of entries in tables that require one; any value but 0 would serve.
+/// The priority of entries in tables that require one. Any value other than 0 would serve.
 const PRIORITY: i32 = 1;
 
 /// A table whose entries switches report as idle.
@@ -31,10 +31,11 @@ pub(super) struct IdleForm {
     fields: Vec<Field>,
     action: v1::Action,
     needs_priority: bool,
-    /// The maximum number of reported entries in the table at one time. The rest of the table is
-    /// left to the controller.
+    /// The maximum number of entries of this trial in the table at one time. The rest of the table
+    /// is left to the controller.
     room: u64,
-    /// The mark of the trial: the key bits other than the sequence number.
+    /// The mark that identifies entries of this trial, in the key bits that the sequence number
+    /// does not use.
     mark: u128,
 }
 
@@ -46,7 +47,7 @@ struct Field {
     bits: u32,
 }
 
-/// The error of a pipeline that lacks a table with idle entries.
+/// The error if a pipeline has no table that supports idle timeouts, or lacks the configured one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoTable {
     #[error(
@@ -63,8 +64,8 @@ pub(crate) enum NoTable {
 }
 
 impl IdleForm {
-    /// Returns the table with this name, or the first table of the pipeline whose entries can be
-    /// idle.
+    /// Returns the pipeline's table with the name `wanted`, or its first table with idle timeouts
+    /// if the name is empty.
     pub(super) fn of(pipeline: &Pipeline, wanted: &str, key: RunKey) -> Result<Self, NoTable> {
         let tables = pipeline.schema().tables();
         let mut usable =
@@ -157,8 +158,9 @@ impl IdleForm {
         (key == expected).then_some(number.into())
     }
 
-    /// Returns the updates that insert the entry with this sequence number. The entry that was
-    /// inserted `room` entries earlier is deleted first, because the controller may have kept it.
+    /// Returns the updates that insert the entry with this sequence number into the table. They
+    /// first delete the entry that was inserted `room` entries earlier, because the controller may
+    /// have kept it.
     pub(super) fn appears(&self, sequence: u64) -> impl Iterator<Item = v1::Update> {
         let update = |kind: update::Type, entry| v1::Update {
             r#type: kind.into(),
@@ -176,12 +178,12 @@ impl IdleForm {
 }
 
 impl Field {
-    /// Returns a value with all key bits set.
+    /// Returns a key with all its bits set.
     fn all(&self) -> u128 {
         1_u128.checked_shl(self.bits).unwrap_or_default().wrapping_sub(1)
     }
 
-    /// Returns a match of exactly this value.
+    /// Returns a match on exactly this value of the field.
     fn matching(&self, value: u128) -> v1::FieldMatch {
         let (value, all) = (bytes(value), self.mask());
         let matching = match self.kind {
@@ -203,8 +205,8 @@ impl Field {
         v1::FieldMatch { field_id: self.id, field_match_type: Some(matching) }
     }
 
-    /// Returns a mask of all ones. It consists of bytes, since a field may be wider than any
-    /// integer type.
+    /// Returns a mask of all ones, as wide as the field. It consists of bytes, since a field may be
+    /// wider than any integer type.
     fn mask(&self) -> bytes::Bytes {
         let mut mask = vec![0xff; self.bits.div_ceil(8) as usize];
         if let (Some(first), rest @ 1..) = (mask.first_mut(), self.bits % 8) {
@@ -225,14 +227,15 @@ impl Field {
     }
 }
 
-/// Returns the shortest encoding of a number.
+/// Returns the shortest big-endian encoding of a number, as P4Runtime requires.
 fn bytes(value: u128) -> bytes::Bytes {
     let bytes = value.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(bytes.len() - 1);
     bytes[zeros..].to_vec().into()
 }
 
-/// Parses a number from bytes of any length. Returns `None` if it does not fit.
+/// Parses a big-endian number from bytes of any length. Returns `None` if it does not fit into 128
+/// bits.
 fn number(bytes: &[u8]) -> Option<u128> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let bytes = bytes.get(zeros..)?;

@@ -17,7 +17,7 @@ pub(super) enum Form {
     IdleTimeout(IdleForm),
 }
 
-/// The error of a pipeline that lacks the configured digest or table.
+/// The error if a pipeline lacks the configured digest or table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoForm {
     #[error(transparent)]
@@ -71,7 +71,7 @@ pub(super) struct Batch {
     packets: Vec<PacketIn>,
     lists: Vec<DigestList>,
     entries: Vec<v1::TableEntry>,
-    /// The table updates that a switch makes before it sends its idle notifications.
+    /// The updates of the switch's table that must be made before its idle notifications are sent.
     changes: Vec<v1::Update>,
 }
 
@@ -93,7 +93,7 @@ impl Batch {
         self.entries.push(form.entry(sequence));
     }
 
-    /// Sends all messages, and returns how many were queued.
+    /// Sends all messages of the batch, and returns how many were queued.
     pub(super) fn send(&mut self, device: &DeviceHandle, receiver: Receiver) -> usize {
         match receiver {
             Receiver::Packet => device.send_now(self.packets.drain(..)).unwrap_or(0),

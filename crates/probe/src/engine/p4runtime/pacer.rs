@@ -20,16 +20,17 @@ use crate::engine::recorder::ABSENCE;
 
 /// The time in nanoseconds between two attempts to put packet-ins into a full queue.
 const RETRY: u64 = 1_000_000;
-/// The maximum number of messages in a stream's queue. Further ones are kept as due times.
+/// The maximum number of messages in a stream's queue. For further packet-ins, only the due times
+/// are kept.
 const HIGH_WATER: usize = 4096;
 
-/// The pacing of one engine thread. The pacing task and all connections of the thread share it.
+/// The pacing of one engine thread, which the pacing task and all connections of the thread share.
 pub(super) struct Pacing {
     thread: Arc<ThreadState>,
     pacer: Mutex<Pacer>,
 }
 
-/// The state of the pacing, which a lock protects.
+/// The state of a thread's pacing, which a lock protects.
 struct Pacer {
     thread: Arc<ThreadState>,
     devices: Vec<DeviceHandle>,
@@ -59,8 +60,8 @@ impl Pacing {
     pub(super) async fn pace(&self) -> io::Result<()> {
         let timer = Timer::new()?;
         let orders = &self.thread.shared.orders;
-        // The moment since which arriving data wakes the thread, and the latest moment until which
-        // it does so.
+        // The time since which arriving data wakes the thread, and the latest time until which it
+        // does so.
         let mut since: (u64, Option<u64>) = (0, Some(0));
         while !orders.is_stopped() {
             let now = orders.clock.now();
@@ -81,7 +82,7 @@ impl Pacing {
             };
             let wait = wake.saturating_sub(orders.clock.now());
             if wait <= SPIN {
-                // This lets the runtime serve the streams and the sockets.
+                // Yielding lets the runtime serve the streams and the sockets.
                 since = (now, None);
                 tokio::task::yield_now().await;
             } else {
@@ -113,8 +114,8 @@ impl Pacing {
 
 impl Urgency for Pacing {
     fn before_turn(&self) {
-        // If the lock is taken, a caller further up the stack holds it, and sends what is due
-        // itself.
+        // If the lock is taken, a caller further up the stack holds it, and itself sends the
+        // packet-ins that are due.
         let Ok(mut pacer) = self.pacer.try_lock() else { return };
         let now = self.thread.shared.orders.clock.now();
         if pacer.is_due(now) {
@@ -158,7 +159,8 @@ impl Pacer {
         self.pace.is_due(now) && !self.thread.shared.orders.is_stopped()
     }
 
-    /// Returns the moment of the next event, on the trial's clock.
+    /// Returns the moment, on the trial's clock, at which the pacing task must wake for the next
+    /// event.
     fn wake(&self, now: u64) -> u64 {
         let wake = self.pace.wake(now, self.thread.books().recorder.next_sample());
         match self.waiting.is_empty() {
@@ -199,8 +201,8 @@ impl Pacer {
         }
     }
 
-    /// Lets the switches of a closed loop send again for each slot of the window that an answer has
-    /// freed.
+    /// Lets the switches of a closed loop send a packet-in for each slot of the window that an
+    /// answer has freed.
     fn refill(&mut self, window: u32, at: u64) {
         let plan = &self.thread.shared.plan;
         let mut books = self.thread.books();
@@ -226,7 +228,8 @@ impl Pacer {
         }
     }
 
-    /// Puts waiting packet-ins into the streams, as far as their queues have room.
+    /// Puts waiting packet-ins into the streams of their switches, as far as the streams' queues
+    /// have room.
     fn hand_over(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.retain(|index| {
@@ -283,8 +286,7 @@ impl Pacer {
         self.publish();
     }
 
-    /// Records which streams accept no more data. The server may have found this out in its own
-    /// task.
+    /// Records which streams accept no more data. The server may have noticed this in its own task.
     fn note_refusals(&self) {
         for (index, device) in self.devices.iter().enumerate() {
             if device.refuses() {

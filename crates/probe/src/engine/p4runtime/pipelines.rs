@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use p4runtime::session::Pipeline;
 
-/// The pipelines of a trial with their names.
+/// The P4Runtime pipelines of a trial with their names.
 #[derive(Debug, Default)]
 pub(super) struct Pipelines {
     // The pipelines are kept alive, so that no new pipeline gets the address of a dropped one.
@@ -29,7 +29,7 @@ impl Pipelines {
     }
 }
 
-/// Returns a short description of the pipeline.
+/// Returns a short description of the pipeline, from which its name is formed.
 fn describe(pipeline: &Pipeline) -> String {
     let p4info = pipeline.p4info();
     let package = p4info.pkg_info.as_ref().map_or("", |package| package.name.as_str());

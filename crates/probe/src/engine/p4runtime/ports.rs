@@ -22,21 +22,21 @@ use crate::config::{Config, Protocol};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PortsError {
-    /// The system refuses an address.
+    /// The system refuses to bind or listen at an address.
     #[error("cannot listen on {address}: {cause}; {}", advice(cause))]
     Listen {
-        /// The address.
+        /// The address at which the probe cannot listen.
         address: SocketAddr,
-        /// The system's error.
+        /// The error of the operating system.
         cause: io::Error,
     },
-    /// Too many ports are in use.
+    /// Fewer ports are free than the servers need.
     #[error(
         "{wanted} servers need a port each, and from {first} on only {free} are free; begin lower \
          with --first-port, or put several devices behind each port with --devices-per-port"
     )]
     TooFew {
-        /// The first port.
+        /// The first port of the configured range.
         first: u16,
         /// The number of ports that are needed.
         wanted: u32,
@@ -45,7 +45,7 @@ pub enum PortsError {
     },
 }
 
-/// Returns advice for a system that refuses to listen.
+/// Returns advice for a user whose system refuses to listen.
 fn advice(cause: &io::Error) -> &'static str {
     match cause.kind() {
         io::ErrorKind::AddrInUse => {
@@ -74,7 +74,7 @@ fn is_out_of_files(error: &io::Error) -> bool {
 /// The reserved ports of a run. Dropping this value releases them.
 #[derive(Debug, Default)]
 pub struct HeldPorts {
-    /// Sockets that are each bound to one of the ports.
+    /// The sockets that are bound to the reserved ports, one for each port.
     sockets: Vec<OwnedFd>,
     passed_over: Vec<u16>,
 }
@@ -83,9 +83,9 @@ impl HeldPorts {
     /// Reserves ports for the largest number of switches of any trial. Reserves none if the
     /// protocol is not P4Runtime.
     ///
-    /// If the controller is told the addresses of the switches, ports in use are passed over. The
-    /// run tells them by a file or a request to ONOS. With `caller_announces`, the caller tells
-    /// them, and must call [`HeldPorts::apply`] before it does so. Otherwise the controller expects
+    /// If the controller is informed of the switches' addresses, ports that are in use are skipped.
+    /// The run informs it by a file or a request to ONOS. With `caller_announces`, the caller
+    /// informs it, and must call [`HeldPorts::apply`] before. Otherwise the controller expects
     /// consecutive ports, and a port in use is an error.
     ///
     /// # Errors
@@ -122,17 +122,17 @@ impl HeldPorts {
         Ok(held)
     }
 
-    /// Returns whether ports were passed over.
+    /// Returns whether ports were skipped because they are in use.
     pub(crate) fn has_gaps(&self) -> bool {
         !self.passed_over.is_empty()
     }
 
-    /// Writes the ports that were passed over into a configuration.
+    /// Writes the ports that were skipped into a configuration.
     pub fn apply(&self, config: &mut Config) {
         config.p4runtime.passed_over.clone_from(&self.passed_over);
     }
 
-    /// Returns the remark on these ports for a reader of the result.
+    /// Returns a remark on the skipped ports for the reader of the result, if there are any.
     pub(crate) fn note(&self, config: &Config) -> Option<String> {
         let first = self.passed_over.first()?;
         let last = addresses(config).last().map_or(*first, |device| device.listen.port());
@@ -148,8 +148,8 @@ impl HeldPorts {
     }
 }
 
-/// Binds a socket to an address. If the port is assigned to an outgoing connection and there is no
-/// other choice, waits until the port is free again.
+/// Binds a socket to an address. If an outgoing connection uses the port and `has_choice` is false,
+/// waits until the port is free again.
 fn hold(address: SocketAddr, has_choice: bool) -> io::Result<OwnedFd> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -185,9 +185,10 @@ fn somebody_listens(address: SocketAddr) -> bool {
         .unwrap_or(false)
 }
 
-/// The longest wait for a port that is assigned to a connection: TIME_WAIT lasts 60 s.
+/// The longest wait for a port that an outgoing connection uses. A closed connection remains in
+/// TIME_WAIT for 60 s.
 const TIMEOUT: Duration = Duration::from_secs(65);
-/// The time between two attempts to bind a port that is assigned to a connection.
+/// The time between two attempts to bind a port that an outgoing connection uses.
 const STEP: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

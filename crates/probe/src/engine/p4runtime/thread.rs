@@ -1,9 +1,9 @@
 //! The state of one P4Runtime engine thread, and the events that change it.
 //!
-//! One lock protects everything that belongs to the thread's switches. The thread itself takes it
-//! for a few hundred nanoseconds at a time, and other threads only when a controller answers at a
-//! switch of another thread, so threads almost never wait for it. It is never held while the server
-//! is called.
+//! One lock protects everything that belongs to the thread's switches. The thread itself holds the
+//! lock for a few hundred nanoseconds at a time. Other threads take it only when a controller
+//! answers a packet-in at a switch of another thread, so threads almost never wait for it. The lock
+//! is never held while the server is called.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
@@ -31,7 +31,7 @@ use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{FrameSource, PacketId, is_discovery, read_id};
 use openflow_switch::Packet;
 
-/// The tag of packet-ins that are not measured.
+/// The tag of packet-ins that are not part of the measurement, such as announcements of hosts.
 pub(super) const UNMEASURED: u64 = u64::MAX;
 /// The number of bytes that are allocated at a time for the frames of packet-ins.
 const ARENA: usize = 64 * 1024;
@@ -42,8 +42,7 @@ pub(super) struct Shared {
     pub(super) orders: Arc<Orders>,
     pub(super) live: Arc<Live>,
     pub(super) pipelines: Pipelines,
-    /// The mailbox for messages to switches of other processes, if the trial is spread over
-    /// several.
+    /// The sender of messages to switches of other processes, if the trial is spread over several.
     abroad: Option<Slot>,
     /// All threads, from their creation until they end.
     threads: RwLock<Vec<Arc<ThreadState>>>,
@@ -79,14 +78,14 @@ pub(super) struct ThreadState {
     devices: RwLock<Vec<DeviceHandle>>,
 }
 
-/// The record and the switches of a thread, which the lock protects.
+/// The record and the switches of a thread, which one lock protects.
 pub(super) struct Books {
     pub(super) recorder: Recorder,
     pub(super) members: Vec<Member>,
     /// The indices of the switches of a closed loop that may send again.
     pub(super) refill: Vec<usize>,
-    /// The memory from which frames of packet-ins are cut. Allocating each frame separately would
-    /// cost more than building it.
+    /// The memory from which the frames of packet-ins are allocated in chunks, because a separate
+    /// allocation would cost more than building the frame.
     arena: BytesMut,
     frame: Vec<u8>,
     /// The packet from whose fields the data of a digest is taken.
@@ -94,7 +93,7 @@ pub(super) struct Books {
     closed_loop: bool,
 }
 
-/// The state of a switch other than its device and its record.
+/// The state of an emulated switch, other than its device and its record.
 pub(super) struct Member {
     pub(super) source: FrameSource,
     pub(super) handshake: SwitchHandshake,
@@ -102,10 +101,11 @@ pub(super) struct Member {
     has_primary: bool,
     /// The pipeline by which packet-outs are decoded, once the switch has one.
     packet_out: Option<Arc<Pipeline>>,
-    /// The message that the switch sends instead of packet-ins, or the reason why its pipeline has
-    /// none. It is `None` if it sends packet-ins, and until it has a pipeline.
+    /// The kind of message that the switch sends instead of packet-ins, or the reason why its
+    /// pipeline has no such message. It is `None` if the switch sends packet-ins or has no pipeline
+    /// yet.
     form: Option<Result<Form, NoForm>>,
-    /// Whether the controller has enabled the digest.
+    /// Whether the controller has enabled the digest that the switch sends.
     digest_enabled: bool,
 }
 
@@ -128,7 +128,7 @@ impl Member {
         self.form.as_ref()?.as_ref().ok()
     }
 
-    /// Returns which subscribers receive the message that the switch sends.
+    /// Returns the kind of subscribers that receive the switch's messages.
     pub(super) fn receiver(&self) -> Receiver {
         self.form().map_or(Receiver::Packet, Form::receiver)
     }
@@ -198,8 +198,8 @@ impl ThreadState {
         self.devices.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Breaks the reference cycle of devices, observers and thread, so that the trial's memory is
-    /// freed.
+    /// Breaks the reference cycle between devices, observers and thread, so that the memory of the
+    /// trial is freed.
     pub(super) fn release(&self) {
         self.set_devices(Vec::new());
         self.shared.set_threads(Vec::new());
@@ -220,7 +220,7 @@ impl ThreadState {
                 metadata: PacketInMetadata::IngressPort(port),
                 tag: UNMEASURED,
             };
-            // A switch that is not ready drops the frame; the controller sends discovery frames
+            // A switch that is not ready drops the frame. The controller sends discovery frames
             // again.
             let _ = device.send(packet);
         }
@@ -246,7 +246,8 @@ impl Deliver for ThreadState {
 }
 
 impl Books {
-    /// Builds the message that has waited longest at a switch, and returns its sequence number.
+    /// Builds the message whose due time has waited longest at a switch, adds it to `batch`, and
+    /// returns its sequence number.
     pub(super) fn emit(&mut self, index: usize, batch: &mut Batch) -> Option<u64> {
         let (_, sequence) = self.recorder.issue_waiting(index)?;
         self.frame.clear();
@@ -289,8 +290,7 @@ impl Observer {
         let ready = stage.is_some_and(|(_, _, ready)| ready);
         if ready != member.ready {
             member.ready = ready;
-            // `ready` means that the switch was ever ready, which the end of the trial does not
-            // change.
+            // `ready` means that the switch was ever ready, and stays true when the trial ends.
             let before = member.handshake.ready;
             member.handshake.ready |= ready;
             match ready {
@@ -308,7 +308,7 @@ impl Observer {
         self.thread.wake.notify_one();
     }
 
-    /// Records that the device was started with a pipeline.
+    /// Records that the device started with a configured pipeline.
     pub(super) fn preloaded(&self, pipeline: Arc<Pipeline>) {
         self.has(pipeline, None);
     }
@@ -329,7 +329,7 @@ impl Observer {
         });
     }
 
-    /// Records that the message with this sequence number left.
+    /// Records that the message with this sequence number was sent.
     fn left(&self, sequence: u64) {
         let now = self.thread.shared.orders.clock.now();
         let start = self.thread.shared.orders.traffic_start().unwrap_or(now);
@@ -337,7 +337,8 @@ impl Observer {
         books.recorder.left(self.index, sequence, now.saturating_sub(start));
     }
 
-    /// Records whether the digest is enabled, after the controller wrote digest entries.
+    /// Records whether the switch's digest is enabled, after the controller has written digest
+    /// entries.
     fn digests_configured(&self, device: &DeviceHandle) {
         let digest = self.thread.books().members.get(self.index).and_then(Member::digest_id);
         let Some(digest) = digest else { return };
@@ -345,7 +346,8 @@ impl Observer {
         self.update(|member| member.digest_enabled = enabled);
     }
 
-    /// Records the updates that answer idle notifications. A failed update is an answer too.
+    /// Records a Write request of the controller whose updates answer idle notifications. A failed
+    /// update is an answer as well.
     fn idle_entries_written(&self, books: &mut Books, request: &v1::WriteRequest, at: u64) {
         let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
         let of_update = |update: &v1::Update| match update.entity.as_ref()?.entity.as_ref()? {
@@ -359,7 +361,7 @@ impl Observer {
         }
     }
 
-    /// Records an answer to a packet-in of any switch.
+    /// Records an answer to a packet-in, which may belong to any switch of the trial.
     fn answered(&self, books: &mut Books, id: PacketId, at: u64, elsewhere: &mut Vec<PacketId>) {
         let (_, member) = self.thread.shared.plan.place(id.switch);
         match books.recorder.switches.get(member) {
@@ -554,8 +556,8 @@ impl DeviceObserver for Observer {
         let mut books = self.thread.books();
         let counts = books.recorder.counts(self.index);
         let reason = match refusal {
-            // Such a packet-out is well-formed, and was only sent too early or by the wrong
-            // controller. Controllers send discovery frames before they have pushed the pipeline.
+            // Such a packet-out is well-formed, but was sent too early or by a controller that is
+            // not primary. Controllers send discovery frames before they have pushed the pipeline.
             PacketOutRefusal::NoPipeline | PacketOutRefusal::NotPrimary => {
                 counts.not_taken += count as u64;
                 reason.unwrap_or("the switch has no pipeline yet, or the sender is not primary")
@@ -585,8 +587,8 @@ impl DeviceObserver for Observer {
         let sequence = {
             let books = self.thread.books();
             let Some(Form::IdleTimeout(form)) = books.members[self.index].form() else { return };
-            // The device itself also sends notifications, about entries that the controller
-            // inserted or set again.
+            // The device itself also sends notifications about entries that the controller inserted
+            // or set again.
             let [entry] = notification.table_entry.as_slice() else { return };
             form.sequence_of(entry)
         };

@@ -7,16 +7,16 @@ use crate::engine::control::Clock;
 use crate::rfc8456::northbound::{self, Northbound};
 use crate::rfc8456::seen::{Hop, Order, Seen, What};
 
-/// The handle of the thread for slow work. It passes orders to the thread and returns their
+/// The handle of a thread that performs slow work. It passes orders to the thread and returns their
 /// results.
 pub(super) struct Desk {
     orders: Sender<Task>,
     answers: Receiver<Seen>,
-    /// The number of orders in progress.
+    /// The number of orders whose results are not available yet.
     pending: usize,
 }
 
-/// An order to the thread.
+/// An order to the thread for slow work.
 enum Task {
     AskTopology,
     AskFlows,
@@ -41,8 +41,8 @@ impl Desk {
         Self { orders, answers, pending: 0 }
     }
 
-    /// Hands an order to the thread if it is slow work, and then returns `None`. Returns any other
-    /// order to the caller.
+    /// Passes an order to the thread if the order is slow work, and then returns `None`. Returns
+    /// any other order, which the caller must carry out.
     pub(super) fn order(&mut self, order: Order) -> Option<Order> {
         let task = match order {
             Order::AskTopology => Task::AskTopology,
@@ -55,12 +55,12 @@ impl Desk {
         None
     }
 
-    /// Returns whether results are pending.
+    /// Returns whether results of the thread are pending.
     pub(super) fn is_busy(&self) -> bool {
         self.pending > 0
     }
 
-    /// Returns a result that has arrived, if there is one.
+    /// Returns the next result of the thread, if one has arrived.
     pub(super) fn answer(&mut self) -> Option<Seen> {
         let seen = self.answers.try_recv().ok()?;
         self.pending = self.pending.saturating_sub(1);

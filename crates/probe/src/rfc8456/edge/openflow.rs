@@ -1,4 +1,4 @@
-//! The OpenFlow edge: a loop over the connections of all switches.
+//! The OpenFlow edge: a loop that serves the connections between all switches and the controllers.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -32,7 +32,7 @@ pub(crate) struct OpenFlowEdge<'a> {
     /// The number of sessions that each switch has at a time: one with every controller, or a
     /// single one.
     lines: usize,
-    /// The connections, ordered by switch, then by controller.
+    /// The connections, ordered by switch and then by controller.
     connections: Vec<Connection>,
     /// The index of the controller to which each connection leads.
     chosen: Vec<usize>,
@@ -69,7 +69,7 @@ impl<'a> OpenFlowEdge<'a> {
 
     /// Runs the trial to its end.
     pub(crate) fn run(mut self) -> io::Result<Measured> {
-        // The default slack of 50 us would be added to every sleep.
+        // By default, the kernel may delay the end of every sleep by 50 us (timer slack).
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut buffer = vec![0; READ];
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); 256];
@@ -117,7 +117,7 @@ impl<'a> OpenFlowEdge<'a> {
                     }
                 }
             }
-            // No message is sent on this connection, which is closed as soon as it is dialled.
+            // This connection is closed as soon as it is open, and no message is sent on it.
             Order::Attack => {
                 if let Some(Ok(transport)) = self.diallers.first().map(Dialler::dial) {
                     // A reset leaves no TIME_WAIT state, so that local ports do not run out.
@@ -281,9 +281,9 @@ impl<'a> OpenFlowEdge<'a> {
         }
     }
 
-    /// Ends a connection that failed. Its controller is dialled again after [`RETRY`]. If switches
-    /// have one session at a time, the next controller is dialled instead, and immediately if the
-    /// switch had a session.
+    /// Ends a connection that failed, and schedules a new one to its controller after [`RETRY`]. If
+    /// a switch has only one session at a time, the new connection leads to the next controller,
+    /// and it is made immediately if the switch had a session.
     fn disconnect(&mut self, index: usize, reason: String) {
         let was_ready = self.close(index);
         let (switch, controller) = ((index / self.lines) as u32, index % self.lines);
@@ -315,7 +315,7 @@ impl<'a> OpenFlowEdge<'a> {
     }
 }
 
-/// Registers with the poller exactly those events that the connection waits for.
+/// Registers with the poller the events for which the connection waits, and no others.
 fn watch(epoll: &OwnedFd, connection: &mut Connection, index: usize) -> io::Result<()> {
     let State::Open(transport) = &connection.state else { return Ok(()) };
     if connection.blocked != connection.watches_writable {

@@ -23,11 +23,11 @@ pub(crate) struct OpenFlowDevice {
     key: RunKey,
 }
 
-/// The session with one controller.
+/// The session of a switch with one controller.
 struct Line {
-    /// The channel of the session, or `None` while the switch itself holds it.
+    /// The OpenFlow channel of the session, or `None` while the switch itself holds the channel.
     channel: Option<Channel>,
-    /// The bytes to send to the controller.
+    /// The bytes that wait to be sent to the controller.
     out: Vec<u8>,
     is_ready: bool,
 }

@@ -29,15 +29,15 @@ pub(crate) struct P4RuntimeEdge<'a> {
     key: RunKey,
     tls: Option<ServerTls>,
     events: Arc<Events>,
-    /// The addresses by switch.
+    /// The address of each switch.
     addresses: Vec<DeviceAddress>,
-    /// The server tasks by switch, while the switches are on.
+    /// The task that serves each switch, or `None` while the switch is off.
     serving: Vec<Option<JoinHandle<()>>>,
 }
 
 impl<'a> P4RuntimeEdge<'a> {
-    /// Creates the edge. Each switch listens at the address with its index. `events` receives what
-    /// controllers do to the switches.
+    /// Creates the edge. Each switch listens at the address with its index. The queue `events`
+    /// receives what controllers do to the switches.
     pub(crate) fn new(
         bench: Bench<P4RuntimeDevice>,
         context: EdgeContext<'a>,
@@ -113,7 +113,7 @@ impl<'a> P4RuntimeEdge<'a> {
         let options = ServerOptions {
             tls: self.tls.clone(),
             grace: Duration::ZERO,
-            // The limits of the server must not affect a controller under measurement.
+            // The server's limits must not restrict a controller under measurement.
             limits: Limits::WIDE,
             ..ServerOptions::default()
         };

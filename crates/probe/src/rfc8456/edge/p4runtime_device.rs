@@ -21,15 +21,15 @@ use crate::rfc8456::edge::p4runtime_events::{EventKind, Events};
 use crate::rfc8456::emulator::Device;
 use crate::rfc8456::invalid;
 
-/// `PSA_PORT_CPU`, the port of the controller in every PSA program.
+/// `PSA_PORT_CPU`, the port through which every PSA program exchanges packets with the controller.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// A cache of the device configuration compiled last, since most switches of a network get the same
-/// one.
+/// A cache of the last compiled device configuration, since most switches of a network receive the
+/// same one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Programs(Arc<Mutex<Option<Compiled>>>);
 
-/// A device configuration, and the result of compiling it.
+/// A device configuration and the result of its compilation.
 type Compiled = (Vec<u8>, Result<Program, EntityError>);
 
 impl Programs {
@@ -46,21 +46,22 @@ impl Programs {
     }
 }
 
-/// The parameters that the switches of a trial share.
+/// The parameters that the P4Runtime switches of a trial share.
 pub(crate) struct Kind<'a> {
     pub(crate) config: &'a Config,
     pub(crate) registry: Arc<PipelineRegistry>,
     pub(crate) programs: Programs,
-    /// The environment in which each pipeline that a controller pushes is tried before the switch
-    /// loads it, if there is one.
+    /// The environment in which a pipeline from a controller is tried out before the switch loads
+    /// it, if there is one.
     pub(crate) rehearsal: Option<Arc<dyn Rehearsal>>,
-    /// The pipeline that switches have from the start.
+    /// The pipeline that switches have from the start, if one is configured.
     pub(crate) preloaded: Option<v1::ForwardingPipelineConfig>,
-    /// Whether every packet goes to the controller without running a program.
+    /// Whether every packet goes to the controller without a program being run.
     pub(crate) bypass: bool,
 }
 
-/// A rehearsal that also reports each pipeline that it refuses, by adding an event of the switch.
+/// A rehearsal (a trial execution of a new pipeline) that also adds an event to the queue for each
+/// pipeline that it refuses.
 struct Reported {
     inner: Arc<dyn Rehearsal>,
     index: u32,
@@ -87,7 +88,7 @@ impl Rehearsal for Reported {
 pub(crate) struct P4RuntimeDevice {
     handle: DeviceHandle,
     ports: Arc<LinkedPorts>,
-    /// The data plane, or `None` where packets bypass the program.
+    /// The data plane, or `None` if every packet goes to the controller without a program.
     plane: Option<Plane>,
     cpu_port: u32,
     /// The running pipeline, which defines the format of controller headers.
@@ -96,7 +97,7 @@ pub(crate) struct P4RuntimeDevice {
     is_ready: bool,
 }
 
-/// The data plane of a switch.
+/// The data plane of a switch: the program that it runs and its tables.
 struct Plane {
     ports: pipeline::Ports,
     worker: pipeline::Worker,
@@ -160,20 +161,20 @@ impl P4RuntimeDevice {
         })
     }
 
-    /// Returns the handle through which a server serves the switch.
+    /// Returns the handle through which a P4Runtime server serves the switch.
     pub(crate) fn handle(&self) -> DeviceHandle {
         self.handle.clone()
     }
 
     /// Records whether the switch has a primary controller. Returns whether the switch is ready
-    /// now, or `None` if that did not change.
+    /// now, or `None` if its readiness did not change.
     pub(crate) fn set_primary(&mut self, has_primary: bool) -> Option<bool> {
         self.has_primary = has_primary;
         self.settle()
     }
 
-    /// Records that another pipeline runs. Returns whether the switch is ready now, or `None` if
-    /// that did not change.
+    /// Records that the switch runs a new pipeline. Returns whether the switch is ready now, or
+    /// `None` if its readiness did not change.
     pub(crate) fn set_pipeline(&mut self, pipeline: Arc<Pipeline>) -> Option<bool> {
         self.running = Some(pipeline);
         self.settle()
@@ -184,7 +185,8 @@ impl P4RuntimeDevice {
         (std::mem::replace(&mut self.is_ready, is_ready) != is_ready).then_some(is_ready)
     }
 
-    /// Processes a packet of the controller, and appends the packets that leave by ports to `left`.
+    /// Processes a packet-out of the controller, and appends the packets that leave by ports to
+    /// `left`.
     pub(crate) fn packet_out(&mut self, packet: v1::PacketOut, left: &mut Vec<Left>) {
         let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
             return;
@@ -206,7 +208,8 @@ impl P4RuntimeDevice {
         let Some(plane) = &mut self.plane else { return false };
         let since = wall_clock().0.saturating_sub(plane.started.0);
         plane.outputs.clear();
-        // A packet that the program cannot process to completion is dropped, as a switch would do.
+        // A packet that the program cannot process to completion is dropped, as a real switch would
+        // do.
         let _ = plane.worker.process(port, packet, Duration::from_nanos(since), &mut plane.outputs);
         let outputs = std::mem::take(&mut plane.outputs);
         let mut went_to_controller = false;
@@ -220,8 +223,8 @@ impl P4RuntimeDevice {
         went_to_controller
     }
 
-    /// Sends the controller a packet that the program directed to the CPU port. Returns whether the
-    /// packet was sent to any controller.
+    /// Sends a packet that the program directed to the CPU port to the controllers. Returns whether
+    /// it was sent to any controller.
     fn packet_in(&self, packet: Bytes) -> bool {
         let Some(pipeline) = &self.running else { return false };
         let (metadata, payload) = match pipeline.packet_in() {
@@ -269,7 +272,7 @@ impl Device for P4RuntimeDevice {
     }
 }
 
-/// The ports of a switch as controllers find them over gNMI; a port is up as long as its link is.
+/// The ports of a switch as gNMI reports them to controllers. A port is up as long as its link is.
 #[derive(Debug)]
 struct LinkedPorts {
     ports: Mutex<Vec<Port>>,
@@ -277,7 +280,7 @@ struct LinkedPorts {
 }
 
 impl LinkedPorts {
-    /// Sets the state of a link. Returns whether any subscriber was notified.
+    /// Sets whether the link of a port is up. Returns whether any subscriber was notified.
     fn set_link(&self, number: u32, is_up: bool) -> bool {
         let mut ports = self.lock();
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };

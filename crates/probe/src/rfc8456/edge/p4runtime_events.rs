@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::engine::control::Clock;
 
-/// An event at a switch.
+/// An event at a P4Runtime switch.
 pub(super) struct Event {
     /// The time of the event, in nanoseconds on the trial's clock.
     pub(super) at: u64,
@@ -25,13 +25,13 @@ pub(super) struct Event {
 
 /// The kind of an event.
 pub(super) enum EventKind {
-    /// The switch has a primary controller (`true`), or has none any more (`false`).
+    /// The switch got a primary controller (`true`), or lost it (`false`).
     Primary(bool),
-    /// The switch runs this pipeline.
+    /// The switch now runs this pipeline.
     Pipeline(Arc<Pipeline>),
-    /// A pipeline cannot be run, for this reason.
+    /// The switch refused a pipeline, for this reason.
     Refused(String),
-    /// Table entries were changed.
+    /// Controllers changed table entries. The fields count them.
     Rules { installed: u32, removed: u32, refused: u32 },
     /// Controllers sent these packet-outs.
     PacketOuts(Vec<v1::PacketOut>),
@@ -49,7 +49,7 @@ impl Events {
         Arc::new(Self { clock, waiting: Mutex::default(), wake: Notify::new() })
     }
 
-    /// Returns the observer of a switch.
+    /// Returns an observer that reports the events of a switch to this queue.
     pub(super) fn observer(self: &Arc<Self>, switch: u32) -> Arc<dyn DeviceObserver> {
         Arc::new(Observer { switch, events: self.clone() })
     }
@@ -60,7 +60,7 @@ impl Events {
         self.wake.notify_one();
     }
 
-    /// Returns the events since the last call.
+    /// Returns and removes the events that are in the queue.
     pub(super) fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -71,7 +71,8 @@ impl Events {
     }
 }
 
-/// The observer of one switch, which adds what a controller does to the queue.
+/// The observer of one switch, which adds controllers' actions on the switch to the queue of
+/// events.
 struct Observer {
     switch: u32,
     events: Arc<Events>,

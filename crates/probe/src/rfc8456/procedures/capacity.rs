@@ -13,7 +13,7 @@ use crate::rfc8456::seen::{Order, Seen, What};
 pub(in crate::rfc8456) struct Sessions {
     terms: Terms,
     switches: u32,
-    /// The number of switches that have been told to connect.
+    /// The number of switches that have begun to connect.
     asked: u32,
     /// The switches that have a session now.
     ready: BTreeSet<u32>,
@@ -22,13 +22,13 @@ pub(in crate::rfc8456) struct Sessions {
     most: usize,
     /// The time of the next attempt to connect.
     next: u64,
-    /// The time until which another session must be opened.
+    /// The time by which another session must be opened, or the test ends.
     deadline: u64,
     measured: Option<Measured>,
 }
 
 impl Sessions {
-    /// Creates the procedure; `terms.spacing` is the time between two attempts.
+    /// Creates the procedure. `terms.spacing` is the time between two connection attempts.
     pub(in crate::rfc8456) fn new(terms: Terms, switches: u32) -> Self {
         Self {
             terms,
@@ -110,8 +110,9 @@ impl Procedure for Sessions {
     }
 }
 
-/// The least number of readings after the last flow and the last maximum before the test ends
-/// without a result. Readings may take longer than the controller is awaited.
+/// The least number of queries before the test ends without a result, counted from the last flow or
+/// the last maximum, whichever is later. It matters if queries take longer than the timeout
+/// `terms.patience`.
 const UNSETTLED_READINGS: u32 = 3 * SAME_ANSWERS;
 
 /// The test of the forwarding table capacity. New flows, for which the controller installs rules
@@ -129,18 +130,20 @@ pub(in crate::rfc8456) struct FlowCapacity {
     look_at: u64,
     /// The number of entries that switches refused.
     refused: u64,
-    /// The last number of flow entries, and how many queries in a row returned it.
+    /// The number of flow entries that the last query returned, and how many consecutive queries
+    /// returned it.
     entries: Option<(u64, u32)>,
     /// The number of entries before the first flow, such as table-miss entries.
     before: Option<u64>,
     /// The largest number of entries that a query returned.
     most: u64,
-    /// The time by which a controller that installs entries at all has installed the first one.
+    /// The time by which the controller must have installed its first entry, or is assumed to
+    /// install none.
     first_by: u64,
-    /// The time by which the number of entries must reach a new maximum or stop changing; infinite
-    /// while flows are offered.
+    /// The time by which the number of entries must reach a new maximum or stop changing. It is
+    /// infinite while flows are offered.
     rest_by: u64,
-    /// The number of readings since the last flow and the last maximum.
+    /// The number of queries since the last flow and the last maximum.
     unsettled: u32,
     measured: Option<Measured>,
 }
@@ -164,8 +167,9 @@ impl FlowCapacity {
         }
     }
 
-    /// Ends the trial at a number of entries that several queries in a row returned. A controller
-    /// that holds no entry of its own has no measured capacity, unless the switches refused all.
+    /// Ends the trial with a number of entries that several consecutive queries returned. The trial
+    /// has no result if the controller holds no entry of its own, unless the switches refused all
+    /// entries.
     fn conclude(&mut self, entries: u64, now: u64) {
         let all_offered = self.flows >= self.terms.most_flows;
         let (remark, value) = if self.refused > 0 {

@@ -1,16 +1,17 @@
-//! Network topology change detection time, 5.1.8.
+//! The test of the network topology change detection time (RFC 8456, section 5.1.8).
 //!
-//! The test switches a switch off: its session ends, and its neighbours report that their links are
-//! down, by a port-status message of OpenFlow, or by gNMI where switches use P4Runtime, which has no
-//! message for it. The time runs from the first of these notifications to the first discovery
-//! message that the controller then has a neighbour send. If no switch notifies the controller, for
-//! instance because it has not subscribed to the links over gNMI, the time runs from when the
-//! switch is off.
+//! The test switches a switch off. Its session ends, and its neighbours report that their links are
+//! down. They report it by a port-status message of OpenFlow, or by gNMI if switches use P4Runtime,
+//! which has no such message. The measured time begins with the first of these notifications, and
+//! ends with the first discovery message that the controller sends through a neighbour afterwards.
+//! If no switch notifies the controller, for instance because it has not subscribed to the links
+//! over gNMI, the time begins when the switch is off.
 //!
-//! Many controllers send discovery messages periodically, so a message may follow a change by
-//! chance, after a time that depends on where in the period the change falls. A trial therefore has
-//! several events whose moments are spread evenly over the period, and the trials are shifted
-//! against each other. The value is the mean; the standard deviation is reported with it.
+//! Many controllers send discovery messages periodically. A message may therefore follow a change
+//! by chance, after a time that depends on the position of the change in the period. Therefore a
+//! trial consists of several events whose times are spread evenly over the period, and the trials
+//! are shifted against each other. The value is the mean of these times, and the standard deviation
+//! is reported with it.
 
 use std::collections::BTreeSet;
 
@@ -22,36 +23,37 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::seen::{Order, Seen, What};
 use crate::topology::{SwitchIndex, Topology};
 
-/// The number of events of a trial.
+/// The number of times that a trial switches the switch off.
 const EVENTS: u32 = 5;
 /// The longest time in nanoseconds between two discovery messages of a neighbour that belong to the
 /// same round.
 const ROUND: u64 = 20_000_000;
-/// The number of rounds of discovery messages for which the network is watched. It is watched for
-/// at least one configured interval, and for at most this number of configured intervals.
+/// The number of rounds of discovery messages for which the network is watched before the first
+/// change. The network is watched for at least one configured interval, and for at most `ROUNDS` of
+/// them.
 const ROUNDS: usize = 3;
 
 /// The state of the test of the topology change detection time.
 pub(in crate::rfc8456) struct TopologyChange {
     terms: Terms,
-    /// The switch that is switched off. It has at least as many links as any other.
+    /// The switch that is switched off. No other switch has more links.
     victim: u32,
     /// The switches that have a link to the victim.
     neighbours: BTreeSet<u32>,
-    /// The position of the first event in the interval of discovery messages, as a share of the
-    /// distance between two events.
+    /// The position of the first event within the interval between discovery messages, as a share
+    /// of the distance between two events.
     shift: f64,
     /// The time at which the trial began.
     began: u64,
-    /// The time for which the network was watched before any change.
+    /// The time for which the network was watched before the first change, in nanoseconds.
     watched: u64,
     phase: Phase,
     polling: Polling,
-    /// The number of events so far.
+    /// The number of times that the switch was switched off so far.
     number: u32,
     /// The detection time of each detected event, in seconds.
     times: Vec<f64>,
-    /// The number of detected events that a switch reported to the controller.
+    /// The number of detected events for which a switch notified the controller.
     notified: u32,
     /// The number of events that the controller did not detect.
     missed: u32,
@@ -63,13 +65,14 @@ pub(in crate::rfc8456) struct TopologyChange {
 enum Phase {
     /// The procedure observes how often the controller makes neighbours send discovery messages.
     Watching,
-    /// The switch is to be switched off at `cut_at`.
+    /// The switch will be switched off at the time `cut_at`.
     Waiting { cut_at: u64 },
-    /// The switch is off.
+    /// The switch was switched off at the time `at`. A neighbour notified the controller at
+    /// `notified`, if any did.
     Cut { at: u64, notified: Option<u64> },
-    /// The switch has been switched on again, and must be connected by `until`.
+    /// The switch has been switched on again, and must connect by the time `until`.
     Returning { until: u64 },
-    /// The controller has until `until` to discover the links of the switch again.
+    /// The controller has until the time `until` to discover the links of the switch again.
     Settling { until: u64 },
     /// The trial is over.
     Over,
@@ -78,11 +81,11 @@ enum Phase {
 /// A record of the discovery messages that the neighbours send while the topology does not change.
 #[derive(Default)]
 struct Polling {
-    /// The number of messages of all neighbours before any change.
+    /// The number of discovery messages of all neighbours before any change.
     messages: u64,
-    /// The start times of the rounds of one neighbour.
+    /// The start times of the rounds of discovery messages at one of the neighbours.
     rounds: Vec<u64>,
-    /// The time of the last message of that neighbour.
+    /// The time of the last discovery message at the neighbour whose rounds are recorded.
     last: u64,
 }
 
@@ -94,7 +97,8 @@ impl Polling {
         self.last = at;
     }
 
-    /// Returns the mean interval between rounds, if there were at least two.
+    /// Returns the mean interval between rounds of discovery messages, or `None` if there were
+    /// fewer than two.
     fn interval(&self) -> Option<u64> {
         let (first, last) = (self.rounds.first()?, self.rounds.last()?);
         let count = self.rounds.len() as u64 - 1;
@@ -103,8 +107,8 @@ impl Polling {
 }
 
 impl TopologyChange {
-    /// Creates the procedure of a trial. The number of the trial determines the shift of its events
-    /// in the interval.
+    /// Creates the procedure of a trial. The trial's number determines by how much its events are
+    /// shifted.
     pub(in crate::rfc8456) fn new(terms: Terms, topology: &Topology, trial: u64) -> Self {
         let count = u32::try_from(topology.switch_count()).unwrap_or(u32::MAX);
         let links = |switch: &u32| topology.link_ports(SwitchIndex(*switch)).len();
@@ -133,7 +137,8 @@ impl TopologyChange {
         }
     }
 
-    /// Returns whether the network has been watched long enough to plan events (see [`ROUNDS`]).
+    /// Returns whether the network has been watched long enough to plan the events (see
+    /// [`ROUNDS`]).
     fn has_watched(&self, now: u64) -> bool {
         let watched = now.saturating_sub(self.began);
         watched >= ROUNDS as u64 * self.terms.interval
@@ -153,7 +158,7 @@ impl TopologyChange {
         self.phase = Phase::Waiting { cut_at: first.saturating_add(behind * interval) };
     }
 
-    /// Ends an event. Switches the switch on again, or ends the trial if this was the last event.
+    /// Ends an event: switches the switch on again, or ends the trial if this was the last event.
     fn over(&mut self, now: u64, orders: &mut Vec<Order>) {
         self.number += 1;
         if self.number >= EVENTS {

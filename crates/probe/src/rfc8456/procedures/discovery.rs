@@ -1,10 +1,10 @@
-//! Network topology discovery time, section 5.1.1.
+//! The test of the network topology discovery time (RFC 8456, section 5.1.1).
 //!
-//! The time runs from the controller's first discovery message until the controller knows the whole
-//! topology: to the last discovery message that returned to it. If the northbound interface can be
-//! queried, it shows when the topology is complete. Otherwise, the time ends when a discovery frame
-//! has crossed every link in both directions and returned as a packet-in, which is the earliest
-//! moment at which the controller can know all links.
+//! The measured time begins with the controller's first discovery message, and ends with the last
+//! discovery message that returned to the controller when it knew the whole topology. If the
+//! northbound interface can be queried, it shows when the topology is complete. Otherwise, the time
+//! ends when a discovery frame has crossed every link in both directions and returned as a
+//! packet-in, which is the earliest moment at which the controller can know all links.
 
 use std::collections::BTreeSet;
 
@@ -21,23 +21,23 @@ pub(in crate::rfc8456) struct TopologyDiscovery {
     /// The number of switches without links. Only a northbound interface can show that the
     /// controller knows them.
     unlinked: u32,
-    /// The number of ends of links in the topology.
+    /// The number of link ends in the topology, which is twice the number of links.
     ends: usize,
-    /// The ends of links at which no discovery frame has arrived yet.
+    /// The link ends at which no discovery frame has arrived yet.
     missing: BTreeSet<(u32, u16)>,
-    /// The numbers of switches and links that the controller has to report at its northbound
+    /// The numbers of switches and links that the controller must report at its northbound
     /// interface.
     census: Census,
     deadline: u64,
     /// The time of the next query of the northbound interface.
     query_at: u64,
-    /// The last answer of the northbound interface, and how many queries in a row returned it.
+    /// The last answer of the northbound interface, and how many consecutive queries returned it.
     answer: Option<(Census, u32)>,
-    /// The time of the first discovery message, or `None` before it; `last` is the time of the last
-    /// one.
+    /// The time of the first discovery message (`first`) and of the last one (`last`), or `None`
+    /// before the first.
     first: Option<u64>,
     last: u64,
-    /// The number of discovery messages.
+    /// The number of discovery messages that the controller sent.
     messages: u64,
     /// The last error of a connection or of the northbound interface.
     refused: Option<String>,

@@ -4,19 +4,19 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::Scene;
 use crate::rfc8456::seen::{Order, Seen};
 
-/// A disturbance of the controller; `spacing` is the time between two of its events in nanoseconds.
+/// A disturbance of the controller: events that the probe repeats every `spacing` nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::rfc8456) enum Disturbance {
-    /// Invalid messages, sent by the switches in turn.
+    /// Invalid messages, which the switches send in turn.
     Invalid { spacing: u64, switches: u32 },
-    /// Connections that are never used.
+    /// Connections to the controller that are closed without being used.
     Connections { spacing: u64 },
-    /// Packets from one host, each with a new source address.
+    /// Packets that one host sends, each with a new source address.
     Strangers { spacing: u64 },
 }
 
-/// The first flow number of the packets of [`Disturbance::Strangers`]. A procedure would reach it
-/// only after more than eight million flows.
+/// The flow number of the first packet of [`Disturbance::Strangers`]. The procedure itself would
+/// reach this number only after more than eight million flows.
 const STRANGERS: u32 = 1 << 23;
 
 /// A procedure under a disturbance. The disturbance lasts from the moment at which the network is

@@ -1,8 +1,8 @@
-//! Asynchronous message processing time, section 5.1.2.
+//! The test of the asynchronous message processing time (RFC 8456, section 5.1.2).
 //!
-//! The switches send packet-ins in turn, one at a time in the whole network. The next one is sent
-//! when the previous one is answered. The figure is the mean time between a packet-in and its
-//! answer.
+//! The switches send packet-ins in turn, one at a time in the whole network. The next packet-in is
+//! sent when the previous one has been answered. The figure is the mean time between a packet-in
+//! and its answer.
 
 use super::{Terms, seconds};
 use crate::metrics::Unit;
@@ -80,7 +80,7 @@ impl Procedure for MessageTime {
 
     fn see(&mut self, seen: &Seen, orders: &mut Vec<Order>) {
         match (&seen.what, &mut self.asked) {
-            // The time counts from the moment at which the switch sent the packet-in.
+            // The measured time begins when the switch sends the packet-in.
             (What::PacketIn { id: Some(id), .. }, Some((asked, at))) if id == asked => {
                 *at = seen.at;
             }

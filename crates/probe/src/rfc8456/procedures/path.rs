@@ -3,8 +3,8 @@
 //! A packet of a new pair of hosts travels as far as flow rules forward it. In the reactive tests,
 //! the first switch without a rule sends a packet-in, and the time runs from this packet-in to the
 //! last message by which the controller provisions the path. In the proactive tests, the northbound
-//! interface is asked to provision the path, and the time runs from this request to the last of
-//! these messages.
+//! interface receives a request to provision the path, and the time runs from this request to the
+//! last of these messages.
 //!
 //! Flow rules from before the trial may also forward a packet to its destination. The controller
 //! has not provisioned such a path, so these paths are counted separately and affect no time and no
@@ -18,8 +18,8 @@ use crate::rfc8456::bench::{Measured, Procedure};
 use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 
-/// The time in nanoseconds after which the packet between a pair of hosts is sent again. It is
-/// repeated until one copy arrives.
+/// The time in nanoseconds after which the packet from one host of a pair to the other is sent
+/// again. It is repeated until one copy arrives.
 const AGAIN: u64 = 100_000_000;
 
 /// Returns the remark on a trial in which the controller provisioned no path.
@@ -34,7 +34,7 @@ fn without_controller(paths: u64) -> String {
 const NO_PAIRS: &str =
     "there are no two hosts behind different switches; see --switches and --hosts";
 
-/// The test of the path provisioning time, one path after the other.
+/// The test of the path provisioning time, in which paths are provisioned one after the other.
 pub(in crate::rfc8456) struct PathTime {
     terms: Terms,
     scene: Scene,
@@ -50,7 +50,8 @@ pub(in crate::rfc8456) struct PathTime {
     rules: u64,
     /// The number of paths that were not provisioned.
     lost: u64,
-    /// The number of paths on which earlier rules forwarded a packet without the controller.
+    /// The number of paths on which flow rules from before the trial forwarded the packet without
+    /// the controller.
     bypassed: u64,
     error: Option<String>,
     measured: Option<Measured>,
@@ -62,7 +63,7 @@ struct Current {
     began: u64,
     sequence: u64,
     send_at: u64,
-    /// The time at which the controller was first asked for the path.
+    /// The time at which the controller was first requested to provide the path.
     asked: Option<u64>,
     /// The time at which the controller's last message for the path arrived.
     last: Option<u64>,
@@ -186,7 +187,8 @@ impl Procedure for PathTime {
                     wait(current);
                 }
             }
-            // A controller may forward the packet itself, with or without rules.
+            // Instead of installing rules, or in addition, a controller may forward the packet
+            // itself.
             What::PacketOut { id, .. } if id.switch == flow && !self.proactive => {
                 current.last = Some(seen.at);
                 wait(current);
@@ -243,9 +245,11 @@ pub(in crate::rfc8456) struct PathRate {
     flow: u32,
     /// The pairs whose packet has not arrived yet.
     waiting: HashMap<u32, Offered>,
-    /// The number of pairs whose packet arrived after the controller had been asked.
+    /// The number of pairs whose packet arrived after the controller was requested to provide the
+    /// path.
     arrived: u64,
-    /// The number of pairs whose packet arrived although the controller had not been asked.
+    /// The number of pairs whose packet arrived without such a request, by flow rules that existed
+    /// before.
     bypassed: u64,
     /// The number of flow rules that the controller installed.
     rules: u64,
@@ -253,17 +257,17 @@ pub(in crate::rfc8456) struct PathRate {
     measured: Option<Measured>,
 }
 
-/// A pair for which a path is offered.
+/// A pair of hosts for which the controller must provide a path.
 struct Offered {
     pair: Pair,
     at: u64,
-    /// Whether the controller was asked for the path, by a packet-in or at its northbound
-    /// interface.
+    /// Whether the controller was requested to provide the path, by a packet-in or at its
+    /// northbound interface.
     asked: bool,
 }
 
 impl PathRate {
-    /// Creates the procedure; `terms.spacing` is the time between two pairs.
+    /// Creates the procedure. `terms.spacing` is the time between the starts of two pairs.
     pub(in crate::rfc8456) fn new(terms: Terms, scene: Scene, proactive: bool) -> Self {
         Self {
             terms,
@@ -370,7 +374,7 @@ impl Procedure for PathRate {
                 }
             }
             // A packet may arrive at a switch before the rule of its path takes effect there.
-            // Either the controller forwards it, or it is lost; no packet is repeated.
+            // Either the controller forwards it, or it is lost. No packet is repeated.
             _ => {}
         }
     }

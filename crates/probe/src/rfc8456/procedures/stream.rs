@@ -1,10 +1,10 @@
 //! The tests that interrupt streams of packets: controller failover (section 5.4.1) and network
 //! re-provisioning (section 5.4.2).
 //!
-//! Packets with sequence numbers are sent at a constant rate. The time runs from the last packet
-//! that arrived before the interruption to the first one that arrived after it. Packets with
-//! numbers between these two that never arrived were lost. The resolution is the spacing of the
-//! packets, which is reported with the figure.
+//! Packets with sequence numbers are sent at a constant rate. The measured time runs from the last
+//! packet that arrived before the interruption to the first packet that arrived after it. Packets
+//! with numbers between these two that never arrived were lost. The resolution is the spacing of
+//! the packets, which is reported with the figure.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::rfc8456::scene::{Pair, Scene};
 use crate::rfc8456::seen::{Order, Seen, What};
 use crate::topology::{Port, SwitchIndex};
 
-/// The packets of one direction.
+/// The packets that are sent in one direction.
 #[derive(Debug, Default)]
 struct Stream {
     /// The number of packets sent so far.
@@ -36,14 +36,14 @@ impl Stream {
         }
     }
 
-    /// Returns whether a packet has arrived within the last `within` nanoseconds before `now`.
+    /// Returns whether a packet arrived within the last `within` nanoseconds before `now`.
     fn flows(&self, now: u64, within: u64) -> bool {
         self.arrivals.last().is_some_and(|(at, _)| now.saturating_sub(*at) <= within)
     }
 
     /// Returns the longest time between two successive arrivals, in seconds, and the number of
     /// packets lost in it. Only gaps that end at `since` or later are considered. Returns `None` if
-    /// there are none.
+    /// there is no such gap.
     fn gap(&self, since: u64) -> Option<(f64, u64)> {
         let pairs = self.arrivals.iter().zip(self.arrivals.iter().skip(1));
         let (from, to) = pairs
@@ -55,7 +55,8 @@ impl Stream {
     }
 }
 
-/// Returns the longest time between two packets of a stream that counts as uninterrupted.
+/// Returns the longest time between two packets of a stream that is not an interruption, in
+/// nanoseconds.
 fn silence(terms: &Terms) -> u64 {
     (10 * terms.spacing).max(QUIET)
 }
@@ -65,18 +66,18 @@ fn silence(terms: &Terms) -> u64 {
 pub(in crate::rfc8456) struct Failover {
     terms: Terms,
     scene: Scene,
-    /// The time of the next packet.
+    /// The time at which the next packet is sent.
     next: u64,
     /// The time at which the active controller is to be stopped.
     cut_at: u64,
-    /// The time of the order to stop the active controller.
+    /// The time at which the active controller was ordered to stop.
     cut: Option<u64>,
     /// The time at which the command that stops the active controller completed.
     ended: Option<u64>,
     stream: Stream,
-    /// The destination of each packet.
+    /// The source and the destination host of each packet.
     pairs: Vec<Pair>,
-    /// The time at which it is next checked whether packets arrive again.
+    /// The time of the next check whether packets arrive again.
     look_at: u64,
     measured: Option<Measured>,
 }
@@ -189,13 +190,13 @@ impl Procedure for Failover {
 pub(in crate::rfc8456) struct Reprovisioning {
     terms: Terms,
     scene: Scene,
-    /// The two hosts; `None` if the network has no two hosts behind different switches.
+    /// The two hosts, or `None` if the network has no two hosts behind different switches.
     pair: Option<Pair>,
-    /// The time of the next packet in each direction.
+    /// The time at which the next packet is sent in each direction.
     next: u64,
     /// The time at which the link is to go down.
     cut_at: u64,
-    /// The time at which it is next checked whether packets arrive again.
+    /// The time of the next check whether packets arrive again.
     look_at: u64,
     /// The time at which the link went down.
     cut: Option<u64>,

@@ -59,8 +59,8 @@ impl Together<'_> {
         }
     }
 
-    /// Sends readings of this rank's clock to the first rank, until that rank has compared the
-    /// clocks.
+    /// Answers the first rank's requests for readings of this rank's clock, until the comparison of
+    /// clocks is complete.
     fn show_clock(&mut self, plan: &TrialPlan) {
         // The first rank compares clocks with other ranks first, and waits for those that may be
         // gone.

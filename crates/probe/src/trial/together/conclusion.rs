@@ -70,7 +70,7 @@ impl Together<'_> {
         Concluded::Trial(Box::new(together(plan, setting, completion, mine, others, outcomes)))
     }
 
-    /// Returns whether all ranks together measured everything that was requested.
+    /// Returns how far all ranks together completed the trial.
     fn completion(&self, plan: &TrialPlan, mine: Completion, others: &[RankOutcome]) -> Completion {
         if let Completion::Failed { .. } = mine {
             return mine;
@@ -91,7 +91,7 @@ impl Together<'_> {
     }
 }
 
-/// Merges the records of all ranks into one outcome.
+/// Merges the records of all ranks into the result of the trial.
 fn together(
     plan: &TrialPlan,
     setting: TrialSetting,
@@ -146,7 +146,7 @@ fn together(
     Outcome { trial, process }
 }
 
-/// Describes how closely the ranks agree on the moment at which traffic began.
+/// Describes how closely the clocks of the ranks agree.
 fn clocks(ranks: &[RankOutcome]) -> Option<String> {
     let bound =
         ranks.iter().filter_map(|rank| rank.clock_before).map(|clock| clock.bound_ns).max()?;

@@ -4,9 +4,9 @@
 use crate::engine::{Books, SwitchHandshake, TrialPlan};
 use crate::outcome::{RankOutcome, Rates};
 
-/// Returns a record in place of the record of a lost rank. It contains the packet-ins that were due
-/// at the rank's switches by `closed_at`, none of which is known to have left. In a closed loop and
-/// in a flood, there is no schedule, and the record is empty.
+/// Returns a substitute for the record of a lost rank. It contains the packet-ins that became due
+/// at the rank's switches before `closed_at`, none of which is known to have left. Without a
+/// schedule (in a closed loop or a flood), the record is empty.
 pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Books {
     let switches = rank.first_switch..rank.first_switch + rank.switches;
     let mut recorder = plan.recorder_of(switches.clone());
@@ -23,7 +23,7 @@ pub(super) fn books(plan: &TrialPlan, rank: &RankOutcome, closed_at: u64) -> Boo
     (recorder, vec![handshake; rank.switches as usize])
 }
 
-/// The outcome of a lost rank, including the packet-ins due at its switches, and a note on the
+/// The outcome of a lost rank, completed with the packet-ins due at its switches, and a note on the
 /// loss.
 pub(super) struct Completed {
     pub(super) outcome: RankOutcome,

@@ -1,4 +1,5 @@
-//! Builds the table of claims in a page. On a narrow screen each row becomes a card (`style.css`).
+//! Builds the table of claims in a page. On a narrow screen, the style sheet (`style.css`) displays
+//! each row as a card.
 
 use maud::{Markup, html};
 

@@ -57,8 +57,8 @@ fn section(section: &Section, before: &[Section], layout: Layout) -> String {
     out
 }
 
-/// The number of characters in a cell of words above which a table without figures is written as
-/// paragraphs rather than columns.
+/// The number of characters of a cell of words beyond which a table without figures is printed as
+/// paragraphs instead of columns.
 const LONGEST: usize = 36;
 /// The smallest number of characters per line to which a column of words is narrowed.
 const LEAST: usize = 16;
@@ -115,8 +115,8 @@ fn is_prose(table: &Table, place: usize) -> bool {
 
 /// Returns the index and the width of each column that is shown in `room` characters. Words are
 /// wrapped if necessary, but figures never are. If the columns are still too wide, the last column
-/// of words is left out first; when none remains, the last column of figures is. The first column
-/// always stays.
+/// of words is left out first; when none remains, the last column of figures is left out. The first
+/// column is always shown.
 fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
     let widest = |place: usize, counts: &dyn Fn(&Cell) -> bool| {
         let cells = table.rows().filter_map(|row| row.get(place)).filter(|cell| counts(cell));
@@ -138,7 +138,7 @@ fn widths(table: &Table, room: usize) -> Vec<(usize, usize)> {
         let prose = shown.iter().skip(1).rposition(|(place, _)| is_prose(table, *place));
         shown.remove(prose.map_or(shown.len() - 1, |at| at + 1));
     }
-    // The remaining space goes to the column that lacks most.
+    // The remaining space goes to the column whose text lacks the most characters.
     for _ in taken(&shown)..room {
         let lacks = |(place, width): &(usize, usize)| whole(*place).saturating_sub(*width);
         match shown.iter_mut().max_by_key(|column| lacks(column)) {

@@ -15,20 +15,20 @@ use crate::put::put;
 
 /// The height of a box in a drawing of a graph, in pixels.
 pub(super) const HEIGHT: f64 = 32.0;
-/// The height in pixels of a box with the space above and below it.
+/// The height in pixels that a box occupies, including the space above and below it.
 const ROW: f64 = 46.0;
-/// The space between two rows of columns.
+/// The space in pixels between two rows of columns.
 const BETWEEN: f64 = 26.0;
-/// The height that a line takes where it passes a column without a box.
+/// The height in pixels that a line occupies in a column that it passes without a box.
 const BEND: f64 = 13.0;
 /// The smallest and the largest number of columns in one row.
 const COLUMNS: [usize; 2] = [3, 8];
-/// The largest width of a box (`WIDEST`), and the space beside each box (`BESIDE`).
+/// The largest width of a box (`WIDEST`), and the space beside each box (`BESIDE`), in pixels.
 const WIDEST: f64 = 120.0;
 const BESIDE: f64 = 38.0;
 /// The number of times that boxes are moved towards their neighbours.
 const SWEEPS: usize = 8;
-/// The distance between lines that lead back to earlier columns.
+/// The distance in pixels between lines that lead back to earlier columns.
 const LANE: f64 = 9.0;
 
 /// The connection from one box to another, by the indices of both.
@@ -64,7 +64,8 @@ pub(super) struct Layout {
     pub(super) height: f64,
     /// The bends of the line for each connection.
     bends: BTreeMap<Step, Vec<Place>>,
-    /// The y coordinates of lines that lead back to earlier columns, below all boxes.
+    /// The y coordinates of the lines that lead back to earlier columns. These lines run below all
+    /// boxes.
     lanes: BTreeMap<Step, f64>,
 }
 
@@ -313,7 +314,7 @@ impl Columns {
         }
     }
 
-    /// Computes the positions of all items. `wanted` is the preferred width of boxes.
+    /// Computes the positions of all items. `wanted` is the preferred width of a box.
     fn place(&self, top: f64, wanted: f64, edge: f64) -> Drawn {
         let [least, most] = COLUMNS;
         let room = edge - 24.0;

@@ -23,9 +23,9 @@ const RAISES: [i64; 4] = [1 << 40, 1 << 34, 1 << 28, 1 << 22];
 
 type Key = (ServerId, Option<Priority>);
 
-/// Returns delays that are not below the delays which follow from them, and close to the least such
-/// delays, by Newton's method. Returns `None` if none were found. Slopes are difference quotients
-/// over `step`.
+/// Finds delays by Newton's method that are not below the delays which follow from them, and that
+/// are close to the least such delays. Returns `None` if none were found. Slopes are difference
+/// quotients over `step`.
 pub(super) fn fixed_point(
     delays: &Delays,
     common: &Common<'_>,

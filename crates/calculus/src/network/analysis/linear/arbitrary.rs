@@ -15,16 +15,16 @@
 //!
 //! All of that is linear. For a tandem the optimum is the exact worst case (theorem 4 there). Where
 //! paths join, the order of times on different paths is unknown. The paper has a program for each
-//! order, and, as a bound, one for all orders with the constraints that hold in each; this module
+//! order, and, as a bound, one for all orders with the constraints that hold in each. This module
 //! has the latter (ULP in DNC). A server that several paths visit has times and data for each of
 //! them.
 //!
 //! For the longest delay there is one more time, at which the data that leave at t arrived. It may
-//! lie between any two consecutive times of the path; each place has a program, and the largest
+//! lie between any two consecutive times of the path. Each place has a program, and the largest
 //! optimum counts.
 //!
 //! Flows with equal arrival curves and paths are one class, which does not change the optimum: each
-//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut; flows
+//! keeps its arrival curve if data are divided evenly. A network that unfolds too far is cut. Flows
 //! over a cut link have the arrival curves that the settings bound.
 
 mod burst;
@@ -59,7 +59,7 @@ const LONGEST_PATH: usize = 24;
 /// A server on one path to the root. A server that is on several paths has several nodes.
 struct Node {
     server: ServerId,
-    /// The index of the next node on the path to the root; `None` at the root.
+    /// The index of the next node on the path to the root, or `None` at the root.
     next: Option<usize>,
     /// Rate-latency curves whose maximum is the strict service curve of the server.
     services: Vec<RateLatency>,
@@ -84,13 +84,14 @@ struct Class {
 /// time on.
 struct Variables {
     ages: Vec<Option<usize>>,
-    /// The data that have arrived at the class's first server by each time.
+    /// The data that have arrived at the class's first server by each of the class's times.
     come: Vec<Option<usize>>,
-    /// The data that have left each server of the class by its time. The first entry stands for
-    /// zero.
+    /// The data that have left each server of the class by the time of that server. The first entry
+    /// stands for zero.
     left: Vec<Option<usize>>,
     buckets: Vec<TokenBucket>,
-    /// The largest possible age of the first time, and the largest possible amount of data.
+    /// Upper bounds on the time from the first of the class's times to the end of the run, and on
+    /// the amount of the class's data.
     most: (Option<Rational>, Option<Rational>),
 }
 
@@ -227,7 +228,7 @@ fn period(
     Ok(by_delays.min(operations::backlogged_period(&all, service)?))
 }
 
-/// Returns the servers from which flows come directly to the given server, in ascending order.
+/// Returns the servers from which flows go directly to the given server, in ascending order.
 fn servers_before(common: &Common<'_>, server: ServerId) -> Vec<ServerId> {
     let flows = common.network.flows_at(server).iter();
     let mut before: Vec<ServerId> =
@@ -251,8 +252,8 @@ fn classes(
     targets: &[FlowId],
 ) -> Result<Vec<Class>, AnalysisError> {
     let network = bounder.common.network;
-    // First node, last node, the server before the first node if it is not among the nodes, and the
-    // target.
+    // The key of a class: its first node, its last node, the server before the first node if it is
+    // not among the nodes, and the target flow if the class is one.
     type Key = (usize, usize, Option<ServerId>, Option<FlowId>);
     let mut found = BTreeMap::<Key, Vec<FlowId>>::new();
     for (first, node) in nodes.iter().enumerate() {
@@ -387,8 +388,8 @@ impl Formulation {
         self.classes.push(of_class);
     }
 
-    /// Adds rows to the program: between two times, no more data arrive than the token buckets
-    /// allow.
+    /// Adds rows to the program which state that between two times, no more data arrive than the
+    /// token buckets allow.
     fn arrive(&mut self, buckets: &[TokenBucket], early: Moment, late: Moment) {
         for bucket in buckets {
             let rate = self.rate(&bucket.rate);
@@ -397,8 +398,8 @@ impl Formulation {
         }
     }
 
-    /// Adds rows to the program: from the start of a backlogged period to a time in it, no fewer
-    /// data leave the server than its strict service curve requires.
+    /// Adds rows to the program which state that from the start of a backlogged period to a time in
+    /// it, no fewer data leave the server than its strict service curve requires.
     fn serve(
         &mut self,
         index: usize,
@@ -445,8 +446,9 @@ impl Formulation {
         most.map(|most| Bound { value: most.value * &self.time, ..most })
     }
 
-    /// Adds rows to the program: the data that leave at the end of the run arrived between the time
-    /// with index `place` and the next one. Returns the age of that arrival, which is the delay.
+    /// Adds rows to the program which state that the data that leave at the end of the run arrived
+    /// between the time with index `place` and the next one. Returns the age of that arrival, which
+    /// is the delay.
     fn came_between(&mut self, class: &Variables, place: usize) -> Terms {
         let age = self.program.variable(class.most.0.clone());
         let came = self.program.variable(class.most.1.clone());

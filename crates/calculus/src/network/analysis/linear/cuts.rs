@@ -8,13 +8,14 @@
 //! "Trade-off between accuracy and tractability of network calculus in FIFO networks", Performance
 //! Evaluation 153, 2022, section 5).
 //!
-//! It is solved in parts. Any multipliers of the program of one burst prove that the burst is at
-//! most a + g x for *all* x, with non-negative a and g. One such line for each burst yields
-//! x <= a + G x. If some y > 0 has a + G y <= y for a > 0, then x <= y: otherwise let s > 1 be the largest
-//! ratio x/y; there x = s y <= a + s G y <= a + s (y - a) < s y. The lines are those that touch H
-//! at the last y, so that y decreases from round to round towards the largest fixed point (Newton's
-//! method for a concave function). The condition a + G y <= y is checked in exact arithmetic; y
-//! itself is computed in floating point and is slightly larger than the solution.
+//! The linear program is solved in parts. Any multipliers of the program of one burst prove that
+//! the burst is at most a + g x for *all* x, with non-negative a and g. One such line for each
+//! burst yields x <= a + G x. If some y > 0 has a + G y <= y for a > 0, then x <= y. Otherwise, let
+//! s > 1 be the largest ratio x/y. Where it is attained, x = s y <= a + s G y <= a + s (y - a) < s
+//! y, a contradiction. The lines are those that touch H at the last y, so that y decreases from
+//! round to round towards the largest fixed point (Newton's method for a concave function). The
+//! condition a + G y <= y is checked in exact arithmetic. Only y itself is computed in floating
+//! point, and is slightly larger than the solution.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +44,8 @@ const MARGIN: f64 = 1e-9;
 /// The largest total number of times and flows at the servers of one tree.
 pub(super) const LARGEST_TREE: usize = 400;
 
-/// An unknown burst: that of one flow after a server, or that of all flows over a link together.
+/// The identity of an unknown burst: that of one flow after a server, or that of all flows over a
+/// link together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unknown {
     Flow(FlowId, ServerId),
@@ -143,7 +145,7 @@ impl System {
     ) -> Result<Self, AnalysisError> {
         let bursts = named(unknowns, (0..unknowns.len()).map(Burst::Unknown));
         let known = known.map(|known| named(unknowns, known.iter().cloned().map(Burst::Known)));
-        // Trees with delays that hold, computed from known bursts.
+        // The trees of servers, with delays that were computed from known bursts.
         let mut tightened = BTreeMap::<ServerId, Tree>::new();
         let mut programs = Vec::with_capacity(unknowns.len());
         for unknown in unknowns {
@@ -278,7 +280,7 @@ fn at(line: &Affine, unknowns: &[Rational]) -> Rational {
 fn prove(lines: &[Affine]) -> Option<Vec<Rational>> {
     let largest = lines.iter().map(|line| line.constant.to_f64()).fold(0.0, f64::max);
     let least = if largest > 0.0 { largest * MARGIN } else { MARGIN };
-    // A larger a is valid, too.
+    // A larger value of a is a valid bound as well.
     let raised: Vec<Affine> = lines
         .iter()
         .map(|line| Affine { constant: &line.constant + rounded_up(least), ..line.clone() })
@@ -327,7 +329,7 @@ fn eliminate(lines: &[Affine]) -> Option<Vec<f64>> {
     Some(matrix.iter().enumerate().map(|(row, values)| values[count] / values[row]).collect())
 }
 
-/// Returns the exact rational value of a finite double.
+/// Returns the exact value of a finite double as a rational number.
 fn rounded_up(value: f64) -> Rational {
     Rational::from_f64(value).unwrap_or(Rational::ZERO)
 }

@@ -1,11 +1,12 @@
-//! The points of time at which the programs observe a run of a FIFO tandem.
+//! The times at which linear programs observe a run of a FIFO tandem.
 //!
 //! Data leave the last server at a time u. Two times at the entrance of that server explain this.
-//! F(u) is the time at which the data that leave at u arrived; by the FIFO property it is the same
+//! F(u) is the time at which the data that leave at u arrived. By the FIFO property, it is the same
 //! for all flows. S(u) is the time from which the service curve accounts for the data that have
-//! left. Both are times at the exit of the previous server, and so on back to the first server. A
-//! time is thus a word over F and S, read from the last server to the first. All words form an
-//! exact but exponential program; some of them form a smaller program with a larger optimum.
+//! left. Both are times at the exit of the previous server, so that the same is done for that
+//! server, and so on back to the first server. A time is thus a word over F and S, read from the
+//! last server to the first. All words form an exact but exponential program. Some of the words
+//! form a smaller program with a larger optimum.
 //!
 //! The order of some times of one server follows from their words: F and S preserve the order of
 //! two times, and S(u) is not later than F(u).
@@ -33,7 +34,7 @@ pub(super) struct Date {
     stem: Option<usize>,
 }
 
-/// The set of words over F and S whose times a program uses.
+/// A choice of the words over F and S whose times a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Choice {
     /// All words at the given number of servers nearest to the root, of which there are two to the

@@ -1,7 +1,7 @@
 //! Linear programs with proven bounds on their optimum.
 //!
 //! A program is `maximise c x` with `x >= 0` and rows `a x <= b`. A solver in floating point
-//! computes multipliers `y >= 0` of the rows; everything else is exact. By weak duality
+//! computes multipliers `y >= 0` of the rows. Everything else is exact. By weak duality
 //!
 //! ```text
 //! c x <= y b + sum over j of r_j x_j,   r = c - y A,
@@ -9,14 +9,14 @@
 //!
 //! for *any* `y >= 0` and all `x` that satisfy the rows. A column with `r_j <= 0` only lowers the
 //! bound. Where rounding in the solver leaves a positive `r_j`, an upper bound of `x_j` that is
-//! known beforehand is used. So rounding may make the bound slightly larger, but never invalid.
-//! Before rounded multipliers are used, an exact solution is tried: the multipliers that solve the
-//! equations that hold at the solver's vertex. If there is one, all `r_j <= 0` and the bound is the
-//! optimum itself.
+//! known beforehand is used. Rounding may therefore make the bound slightly larger, but never
+//! invalid. Before rounded multipliers are used, an exact solution is tried: the multipliers that
+//! solve the equations that hold at the solver's vertex. If there is one, all `r_j <= 0` and the
+//! bound is the optimum itself.
 //!
 //! The solver is given the dual program, because it returns the values of variables and no
-//! multipliers, and because the dual is feasible for the simplex method from the start: limits are
-//! not negative here.
+//! multipliers, and because the dual is feasible for the simplex method from the start, since
+//! limits are not negative here.
 
 use std::collections::BTreeMap;
 #[cfg(feature = "programs")]
@@ -271,8 +271,8 @@ impl Program {
         excess
     }
 
-    /// Returns the exact optimum of `objective`, if the vertex near the given multipliers can be
-    /// computed exactly and is optimal.
+    /// Returns the exact optimum of `objective`, or `None` unless the vertex near the given
+    /// multipliers can be computed exactly and is optimal.
     fn recover(&self, objective: &Terms, near: &[f64]) -> Option<Rational> {
         let support: Vec<usize> = (0..near.len()).filter(|i| near[*i] > NEGLIGIBLE).collect();
         if support.len() > MAX_RECOVERED {

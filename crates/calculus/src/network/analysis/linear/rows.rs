@@ -25,12 +25,13 @@ pub(super) struct Formulation<'t> {
     tree: &'t Tree,
     levels: Vec<Level>,
     pub(super) program: Program,
-    /// The variables of the times at the entrance of each node; `most` has upper bounds on them.
+    /// The variables of the times at the entrance of each node. The field `most` has upper bounds
+    /// on them.
     times: Vec<Variables>,
     most: Vec<Vec<Option<Rational>>>,
     exit: (Variables, Vec<Option<Rational>>),
     /// The variables of each class for its data that have not arrived at a node by each time of the
-    /// node; `left` has those for its data that have not left the last server.
+    /// node. The field `left` has the variables for its data that have not left the last server.
     data: Vec<Vec<Variables>>,
     left: Vec<Variables>,
 }
@@ -171,7 +172,7 @@ impl<'t> Formulation<'t> {
             Some(next) => self.most[next].clone(),
             None => self.exit.1.clone(),
         };
-        // Data count from the latest time, so they are zero there.
+        // Data are counted from the latest time, so the amount is zero there.
         let mut behind: Variables = Vec::with_capacity(exit.len());
         for (place, age) in exit.iter().enumerate() {
             behind.push((place > 0).then(|| self.program.variable(data(age))));

@@ -1,13 +1,13 @@
 //! The servers that matter to a flow, as a tree, with the traffic that enters it.
 //!
 //! The root is the last server of the flow's path. The children of a server are the servers from
-//! which flows come to it. Side branches are unfolded as in panco (Bouillard, "Trade-off between
-//! accuracy and tractability of network calculus in FIFO networks", Performance Evaluation 153,
-//! 2022, section 4), so that a server from which several paths lead to the root occurs several
+//! which flows go directly to it. Side branches are unfolded as in panco (Bouillard, "Trade-off
+//! between accuracy and tractability of network calculus in FIFO networks", Performance Evaluation
+//! 153, 2022, section 4), so that a server from which several paths lead to the root occurs several
 //! times. A branch ends at sources, where it would reach one of its own servers again (a cycle),
-//! and where the tree would grow too large. There the tree is cut: traffic over a cut link obeys
-//! its arrival curve advanced by the delays of total flow analysis, and a burst that is known or,
-//! in a fixed point, an unknown ([`super::cuts`]).
+//! and where the tree would grow too large. There the tree is cut. Traffic over a cut link obeys
+//! its arrival curve, advanced by the delays of total flow analysis. It also obeys a token bucket
+//! with a burst that is known or that is an unknown of a fixed point ([`super::cuts`]).
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -23,7 +23,7 @@ use crate::{Curve, Extended, Interrupt, Rational};
 #[derive(Clone, Debug)]
 pub(in crate::network::analysis) struct Node {
     pub(in crate::network::analysis) server: ServerId,
-    /// The index of the next node on the path to the root; `None` at the root.
+    /// The index of the next node on the path to the root, or `None` at the root.
     pub(super) next: Option<usize>,
     /// The number of servers from this one to the root, both included. It is 1 for the root.
     pub(super) depth: usize,
@@ -41,8 +41,8 @@ pub(in crate::network::analysis) struct Node {
 pub(in crate::network::analysis) struct Class {
     pub(in crate::network::analysis) first: usize,
     pub(in crate::network::analysis) last: usize,
-    /// The server from which the flows enter the tree, which is not itself in the tree there, or
-    /// `None` for flows that begin at the first node.
+    /// The server from which the flows enter the tree, or `None` for flows that begin at the first
+    /// node. The server itself is not in the tree at this place.
     pub(super) from: Option<ServerId>,
     pub(in crate::network::analysis) flows: Vec<FlowId>,
     /// The known arrival curve of the class at its first node.
@@ -104,8 +104,8 @@ pub(in crate::network::analysis) struct Tree {
     pub(in crate::network::analysis) nodes: Vec<Node>,
     pub(in crate::network::analysis) classes: Vec<Class>,
     pub(super) sides: Vec<Side>,
-    /// The units of time and of data in the program of the tree. They are chosen so that its
-    /// numbers have similar magnitudes.
+    /// The unit of time in the program of the tree. It is chosen, as the unit of data is, so that
+    /// the numbers of the program have similar magnitudes.
     pub(super) time: Rational,
     pub(super) data: Rational,
     /// The interrupt for the programs of this tree.
@@ -437,7 +437,8 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     let services = || nodes.iter().flat_map(|node| &node.services);
     let rates = services().filter_map(|service| service.rate.finite());
     let rate = rates.max().cloned().unwrap_or(Rational::ZERO);
-    // Without a finite delay, use the latencies and the time to serve all bursts.
+    // If the delay is not finite, the scale is that of the latencies and of the time to serve all
+    // bursts.
     let alone = || {
         let latencies = services().map(|service| service.latency.clone()).sum::<Rational>();
         let bursts = classes.iter().filter_map(|class| pmoo::token_buckets(&class.arrival).pop());
@@ -449,7 +450,7 @@ fn scales(nodes: &[Node], classes: &[Class]) -> (Rational, Rational) {
     (time, data)
 }
 
-/// Returns the smallest power of two that is not below the number; one if the number is zero.
+/// Returns the smallest power of two that is not below the number, or one if the number is zero.
 pub(super) fn power_of_two(number: &Rational) -> Rational {
     let mut power = Rational::ONE;
     if !number.is_positive() {

@@ -1,6 +1,6 @@
 //! Clocks of sources and servers that deviate from true time as far as [`Clocks`] allows.
 //!
-//! A fast clock runs at the rate rho and leaps ahead by eta once; a slow one runs at 1 / rho and
+//! A fast clock runs at the rate rho and leaps ahead by eta once. A slow one runs at 1 / rho and
 //! stands still for eta once. Synchronised clocks do so until their error has changed from Delta on
 //! one side to Delta on the other. Only spans of time matter, so all clocks start at 0. Between any
 //! two events d apart, a clock shows at most rho d + eta and at most d + 2 Delta, and at least (d -

@@ -1,14 +1,14 @@
 //! Conformance of packets to an arrival curve, for sources and regulators.
 //!
-//! A packet of size L is sent at the first time t that every earlier packet permits: if that packet
-//! was sent at s, the arrival curve at t - s must allow the data of that packet, of all packets
-//! since, and L (the minimal regulator of Le Boudec, 2018).
+//! A packet of size L is sent at the first time t that every earlier packet permits. An earlier
+//! packet that was sent at s permits t if the arrival curve at t - s is at least the total size of
+//! that packet, of all packets since, and L (the minimal regulator of Le Boudec, 2018).
 
 use crate::network::pmoo;
 use crate::{Curve, Extended, Rational};
 
-/// The packets that a flow has sent at a source or a regulator, as far as they limit when the next
-/// packet may be sent.
+/// The state of a flow at a source or a regulator: what it has sent, as far as this limits when the
+/// next packet may be sent.
 #[derive(Clone, Debug)]
 pub(super) enum Conformance {
     /// The levels of the token buckets whose minimum is the arrival curve. All of them must allow a

@@ -158,7 +158,7 @@ impl<'s> Line<'s> {
             let local = from + &lasting;
             latest = Some(latest.map_or(local.clone(), |latest| latest.max(local)));
         }
-        // Without a remembered origin the curve requires no waiting.
+        // If no origin is remembered, the curve requires no waiting.
         Some(latest.map_or(Rational::ZERO, |local| self.clock.time_of(&local)))
     }
 
@@ -171,8 +171,8 @@ impl<'s> Line<'s> {
                 let priority = self.queue.iter().map(|waiting| waiting.priority).min()?;
                 first(&|waiting| waiting.priority == priority)
             }
-            // Serve the flow of interest last, or pick a packet pseudo-randomly with the data of
-            // each flow in order.
+            // Serves the flow of interest last, or picks a packet pseudo-randomly and keeps the
+            // data of each flow in order.
             Multiplexing::Arbitrary => match rng {
                 None => first(&|waiting| !waiting.is_of_interest).or_else(|| first(&|_| true)),
                 Some(rng) => {

@@ -64,7 +64,7 @@ enum Order<'n> {
         /// The time to which the credits have been updated.
         since: Rational,
     },
-    /// Deficit round robin.
+    /// The state of deficit round robin.
     Deficits {
         quanta: Vec<&'n Rational>,
         /// The deficit of each class: the amount that it may still send.
@@ -74,7 +74,7 @@ enum Order<'n> {
         /// Whether the visited class has received its quantum already.
         entered: bool,
     },
-    /// Weighted round robin.
+    /// The state of weighted round robin.
     Weights {
         weights: Vec<u32>,
         /// The class that is visited.
@@ -82,8 +82,8 @@ enum Order<'n> {
         /// The number of packets that the visited class has sent in this visit.
         sent: u32,
     },
-    /// Interleaved weighted round robin: a class of weight `w` may send one packet in each of the
-    /// first `w` rounds.
+    /// The state of interleaved weighted round robin, in which a class of weight `w` may send one
+    /// packet in each of the first `w` rounds.
     Rounds {
         weights: Vec<u32>,
         /// The class that is visited next.
@@ -276,8 +276,8 @@ impl Order<'_> {
     /// Returns the class that sends next. `heads` has the size of each class's first packet.
     ///
     /// # Errors
-    /// If no class may send at the time `now`, the error is the time at which one may, or `None` if
-    /// no packet waits.
+    /// If no class may send at the time `now`, the error is the time at which a class may send, or
+    /// `None` if no packet waits.
     fn pick(
         &mut self,
         now: &Rational,
@@ -353,7 +353,7 @@ impl Order<'_> {
             || heads.iter().enumerate().filter_map(|(class, head)| Some((class, (*head)?)));
         let size = |class: usize| heads.get(class).copied().flatten();
         if *entered {
-            // Continue or end the current turn.
+            // The current turn continues or ends.
             let left = left.get_mut(*at).ok_or(None)?;
             match size(*at) {
                 Some(size) if size <= &*left => {

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers from a seed, the same on every machine.
+//! Generates pseudo-random numbers from a seed. The numbers are the same on every machine.
 
 use crate::Rational;
 

@@ -1,4 +1,5 @@
-//! One run: packets travel from sources over servers, ports and regulators to their destinations.
+//! Simulates one run, in which packets travel from sources over servers, ports and regulators to
+//! their destinations.
 //!
 //! A packet of a multicast group or of a replicated flow is one packet while its paths are the
 //! same, and becomes one packet per path where these part. A server that eliminates copies forwards
@@ -110,10 +111,11 @@ struct PortAt<'n> {
 pub(super) struct Run<'c, 'n> {
     setup: &'c Setup<'n>,
     has_interest: bool,
-    /// The random choices of the run; `None` if each is as harmful as possible to the flow of
-    /// interest.
+    /// The random choices of the run, or `None` if each choice is as harmful as possible to the
+    /// flow of interest.
     rng: Option<Rng>,
-    /// The order of streams among packets that arrive simultaneously: lower values are first.
+    /// The order of streams among packets that arrive simultaneously. Streams with lower values are
+    /// first.
     ranks: Vec<u8>,
     /// All packets so far. A packet is referred to by its index.
     packets: Vec<Packet>,
@@ -261,7 +263,7 @@ impl<'c, 'n> Run<'c, 'n> {
     }
 
     /// Returns, for each participant of a stream, the range of packets whose copies are lost on its
-    /// path, as when a link fails for a while. Without a seed no copy is lost.
+    /// path, as if a link failed for a while. Without a seed, no copy is lost.
     fn losses(&mut self, stream: &Stream, packets: usize) -> Vec<Range<usize>> {
         let lost = |_: &usize| {
             let Some(rng) = &mut self.rng else { return 0..0 };

@@ -110,7 +110,8 @@ impl<'n> Setup<'n> {
                 stream.members.push(participant);
                 known.unwrap_or_default()
             }
-            // The packets of the stream have a size that this path does not support.
+            // The stream's packets have a size that this path does not support, so the flow is left
+            // out.
             Some(_) => return,
             None => {
                 let Some(conformance) = Conformance::of(&flow.arrival) else { return };
@@ -220,7 +221,7 @@ impl<'n> Setup<'n> {
             && order == Multiplexing::StaticPriority
             && !network.flows_at(server).iter().all(waits_for_nothing)
         {
-            // A fluid would be interrupted by more urgent data.
+            // A more urgent packet would interrupt a fluid.
             return None;
         }
         let limits = model.shaping.iter().chain(&model.maximum_service).chain(link);

@@ -38,7 +38,8 @@ pub(super) fn packets(
     rng: &mut Rng,
 ) -> Vec<(Rational, Rational)> {
     let mut conformance = stream.conformance.clone();
-    // The time of one packet at the flow's rate; without a rate, sources send only their burst.
+    // The time that one packet takes at the flow's rate. Without a rate, sources send only their
+    // burst.
     let period = stream.size.checked_div(&stream.rate).unwrap_or(Rational::ZERO);
     let mut wish = begins.clone();
     let mut sent = Vec::with_capacity(number);

@@ -16,7 +16,7 @@ use crate::topology::{Port, SwitchIndex};
 use crate::traffic::{is_discovery, read_id};
 use openflow_switch::{Arriving, Received, Role};
 
-/// The version numbers of OpenFlow 1.0 to 1.5.
+/// The OpenFlow version numbers that a controller's message may contain, from 1.0 to 1.5.
 const VERSIONS: std::ops::RangeInclusive<u8> = 1..=6;
 
 impl Shard {
@@ -57,8 +57,8 @@ impl Shard {
         for frame in framer.frames(chunk) {
             self.receive(index, frame?, now, at)?;
         }
-        // Text and random bytes look like a long message that never ends. They are rejected now,
-        // since waiting for the end would hide the cause.
+        // Text and random bytes look like a long message that never ends. Such bytes are rejected
+        // now, since waiting for the end would hide the cause.
         match framer.held().first() {
             Some(version) if !VERSIONS.contains(version) => Err(ConnectionError::Foreign(*version)),
             _ => Ok(()),
@@ -114,13 +114,13 @@ impl Shard {
         Ok(())
     }
 
-    /// Returns whether the controller of a switch has the role slave. The switch refuses its
-    /// packet-outs and flow-mods (OpenFlow 1.3.5, 6.3.4), so these answer no packet-in.
+    /// Returns whether the controller of a switch has the slave role. A switch refuses packet-outs
+    /// and flow-mods of a slave (OpenFlow 1.3.5, 6.3.4), so these answer no packet-in.
     fn is_slave(&self, index: usize) -> bool {
         self.members[index].switch.role() == Role::Slave
     }
 
-    /// Counts a packet-out of a slave, which the switch does not take.
+    /// Counts a packet-out from a controller in the slave role, which the switch refuses.
     fn note_slave(&mut self, index: usize, frame: &[u8]) {
         if MessageType(frame[1]) == MessageType::PACKET_OUT {
             self.recorder.counts(index).not_taken += 1;
@@ -195,7 +195,7 @@ impl Shard {
                     None => self.recorder.counts(index).unmatched += 1,
                 }
             }
-            // With this rule, answers are recorded where flow rules arrive.
+            // Under this rule, answers are recorded when flow rules arrive.
             Matching::Rule => {}
             Matching::Order => {
                 let answer = self.recorder.answer_oldest(index, at);
@@ -205,8 +205,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Records a flow-mod that names a buffered packet as the answer to the packet-in of this
-    /// packet, since the flow-mod releases the packet from the buffer.
+    /// Records a flow-mod that names a buffered packet as the answer to that packet's packet-in,
+    /// since the flow-mod releases the packet from the buffer.
     fn flow_mod_releases(&mut self, index: usize, frame: &[u8], at: Option<u64>) {
         if let (Some(at), Matching::Auto, Ok(flow_mod)) =
             (at, self.plan.config.traffic.matching, FlowMod::new_checked(frame))
@@ -344,8 +344,8 @@ impl Shard {
     }
 }
 
-/// Returns whether a switch must process a packet-out by its tables or groups, and not only send
-/// the packet out of ports.
+/// Returns whether a switch must process the packet of a packet-out by its flow tables or groups,
+/// instead of only sending it out of ports.
 fn is_processed(packet_out: &PacketOut<&[u8]>) -> bool {
     let beyond_ports = |port| [PortNumber::TABLE, PortNumber::CONTROLLER].contains(&port);
     packet_out.has_group() || packet_out.outputs().any(beyond_ports)

@@ -45,7 +45,8 @@ impl Shard {
         }
     }
 
-    /// Removes all packet-ins that are due by `at` from the schedule.
+    /// Removes the packet-ins that are due by `at` from the schedule, and adds them to the queues
+    /// of their switches.
     pub(super) fn take_due(&mut self, at: u64) {
         while let Some((index, due)) = self.pace.pop_due(at) {
             if self.members[index].ready {
@@ -145,8 +146,8 @@ impl Shard {
         }
     }
 
-    /// Passes a packet to the switch. If it causes a packet-in, the switch appends that to the
-    /// outgoing bytes of the connection.
+    /// Passes a packet to a switch. If the packet causes a packet-in, the switch appends the
+    /// packet-in to the outgoing bytes of its connection.
     fn emit(&mut self, index: usize, sequence: u64, now: u64) -> Fate {
         let member = &mut self.members[index];
         self.frame.clear();
@@ -172,8 +173,8 @@ impl Shard {
         fate
     }
 
-    /// Writes prepared packet-ins until the connection accepts no more. The flood continues when
-    /// the poller reports that the connection is writable.
+    /// Writes packet-ins from the prepared block until the connection accepts no more. The flood
+    /// continues when the poller reports that the connection is writable.
     fn flood(&mut self, index: usize, at: u64) -> io::Result<()> {
         let switch = self.recorder.switches[index].index;
         if !self.plan.is_active(switch, at) || self.members[index].connection.backlog() > 0 {
@@ -209,7 +210,7 @@ impl Shard {
         }
     }
 
-    /// Registers with the poller exactly those events that the connection waits for.
+    /// Registers with the poller the events for which the connection waits, and no others.
     fn watch(&mut self, index: usize) -> io::Result<()> {
         let connection = &mut self.members[index].connection;
         let State::Open(transport) = &connection.state else { return Ok(()) };

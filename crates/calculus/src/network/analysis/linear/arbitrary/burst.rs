@@ -43,8 +43,8 @@ pub(in crate::network::analysis) fn burst(
 }
 
 impl Formulation {
-    /// Adds rows to the program: all traffic that enters the tree over one link together obeys the
-    /// known arrival curve of that link.
+    /// Adds rows to the program which state that all traffic that enters the tree over one link
+    /// together obeys the known arrival curve of that link.
     pub(super) fn share_links(
         &mut self,
         bounder: &Bounder<'_, '_>,
@@ -67,7 +67,7 @@ impl Formulation {
             let arrival = bounder.arrival(server, &flows, None)?;
             let longest = members.iter().map(|place| classes[*place].way.len()).max().unwrap_or(0);
             for late in 1..=longest {
-                // The classes whose paths have this time.
+                // The classes whose paths include this time.
                 let along = members.iter().filter(|place| classes[**place].way.len() >= late);
                 let along: Vec<usize> = along.copied().collect();
                 for early in 0..late {
@@ -78,8 +78,8 @@ impl Formulation {
         Ok(())
     }
 
-    /// Adds rows to the program: between two times that some classes share, their data together
-    /// obey one arrival curve.
+    /// Adds rows to the program which state that the data of some classes together obey one arrival
+    /// curve between two times that these classes share.
     fn arrive_together(
         &mut self,
         buckets: &[pmoo::TokenBucket],

@@ -2,18 +2,18 @@
 //! which it does.
 //!
 //! The bracket is a state machine without I/O. A rate *passes* or *fails* by the votes of its
-//! trials. Rates double until one fails; if the first rate fails, rates halve until one passes.
+//! trials. Rates double until one fails. If the first rate fails, rates halve until one passes.
 //! Then the bracket is refined in one of two ways:
 //!
-//! * *By measurement.* A controller under overload answers at a rate of its own. That rate is
+//! * *By measurement.* A system under overload answers at a rate of its own. That rate is
 //!   measured by fresh trials at an offered rate a tenth above it. The bracket is Student's
 //!   interval of their mean, widened at each end by the effect of the longest gap between two
 //!   answers. It is accepted if the trials just below its lower end pass, and those at 105 % of its
 //!   upper end show no higher rate.
-//! * *By votes.* Where a controller loses packet-ins for a reason other than its rate, or answers
+//! * *By votes.* Where a system loses requests for a reason other than its rate, or answers
 //!   fewer under overload, the bracket is halved until it is narrow enough. Fresh trials then vote
 //!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at
-//!   the lower end the answers of all these trials together must keep up with the packet-ins. An
+//!   the lower end the answers of all these trials together must keep up with the requests. An
 //!   end that is not confirmed moves outwards.
 //!
 //! A rough search does neither: it halves the bracket and states no confidence.
@@ -22,7 +22,7 @@ use statistics::{Confidence, mean, standard_deviation, student_t};
 
 use super::Range;
 
-/// The confidence that is stated for a complete bracket.
+/// The confidence that a search states for a complete bracket.
 pub(super) const STATED: f64 = 0.95;
 /// The confidence of Student's interval. It is higher than [`STATED`], because the checks of the
 /// two ends may err as well.
@@ -33,22 +33,22 @@ const OVERLOAD: f64 = 1.1;
 /// The numbers of trials after which the interval of the measured rate is evaluated. The first
 /// number suffices if the interval is narrow enough.
 const TRIALS: [usize; 2] = [5, 10];
-/// The maximum number of times that the offered rate is raised because the controller kept up with
+/// The maximum number of times that the offered rate is raised because the system kept up with
 /// it.
 const MAX_RAISES: u32 = 3;
-/// The distance below the lower end of a measured bracket at which that end is checked, at most, as
-/// a share of its rate.
+/// The largest distance, as a share of the rate, between the lower end of a measured bracket and
+/// the rate at which this end is checked.
 const BELOW: f64 = 0.01;
-/// The ratio of the rate at which the upper end is checked to the upper end.
+/// The ratio between the rate at which the upper end is checked and the upper end.
 const ABOVE: f64 = 1.05;
-/// The number of checks of each end.
+/// The number of trials that check each end of a measured bracket.
 const CHECKS: u32 = 2;
-/// The largest factor by which a search goes below the lowest configured rate.
+/// The largest factor by which a search may go below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
-/// The number of due packet-ins per trial below which no lower rate is tried, since a trial with so
+/// The number of due requests per trial below which no lower rate is tried, since a trial with so
 /// few proves nothing.
 const LEAST_DUE: f64 = 10.0;
-/// The least ratio of answers to offered packet-ins of a controller that keeps up.
+/// The least ratio of answers to offered requests of a system that keeps up.
 const KEPT_UP: f64 = 0.98;
 
 /// The votes of the trials at one rate.
@@ -57,16 +57,16 @@ pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
     /// The number of those `fails` that stand for a rate whose trials were all disturbed by the
-    /// probe or ended in silence.
-    pub(super) by_probe: u32,
-    /// Answers per second and switch of each trial that was not disturbed.
+    /// tester or ended in silence.
+    pub(super) by_tester: u32,
+    /// Answers per second and source of each trial that was not disturbed.
     pub(super) answered: Vec<f64>,
-    /// The ratio of answers to due packet-ins in each trial that was not disturbed.
+    /// The ratio of answers to due requests in each trial that was not disturbed.
     pub(super) kept_up: Vec<f64>,
     /// The longest time between two answers in any undisturbed trial, as a share of the measured
     /// time.
     pub(super) longest_gap: f64,
-    /// The number of packet-ins due in a trial.
+    /// The number of requests due in a trial.
     pub(super) wanted: u64,
 }
 
@@ -74,7 +74,7 @@ impl Votes {
     fn add(&mut self, other: &Self) {
         self.passes += other.passes;
         self.fails += other.fails;
-        self.by_probe += other.by_probe;
+        self.by_tester += other.by_tester;
         self.answered.extend_from_slice(&other.answered);
         self.kept_up.extend_from_slice(&other.kept_up);
         self.longest_gap = self.longest_gap.max(other.longest_gap);
@@ -86,7 +86,8 @@ impl Votes {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
 
-    /// Returns the outcome of a check, given that `agreeing` of all votes support what is checked.
+    /// Returns the outcome of a check of an end, of which `agreeing` votes confirm the end and the
+    /// remaining votes contradict it.
     fn check(&self, agreeing: u32) -> Check {
         let all = self.passes + self.fails;
         match all - agreeing {
@@ -97,8 +98,8 @@ impl Votes {
         }
     }
 
-    /// Returns the outcome of the sign test, given that `agreeing` of all votes support what is
-    /// tested.
+    /// Returns the outcome of the sign test on an end, of which `agreeing` votes confirm the end
+    /// and the remaining votes contradict it.
     fn sign_test(&self, agreeing: u32) -> Check {
         match (agreeing, self.passes + self.fails - agreeing) {
             (6.., 0) | (9.., 1) => Check::Holds,
@@ -111,7 +112,7 @@ impl Votes {
     }
 }
 
-/// The outcome of a check so far.
+/// The outcome of checking an end of the bracket, so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Open,
@@ -119,14 +120,14 @@ enum Check {
     Broken,
 }
 
-/// The answer rate under overload, and its interval.
+/// The answer rate under overload, and the interval in which it lies.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Measured {
     pub(super) trials: usize,
     pub(super) rate: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Half the width of Student's interval.
+    /// Half the width of the confidence interval by Student's t distribution.
     student: f64,
 }
 
@@ -150,24 +151,25 @@ enum Stage {
     Finished,
 }
 
-/// The way in which the bracket was made.
+/// The way in which the bracket around the highest loss-free rate was found, or the reason why the
+/// search did not find it completely.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Method {
-    /// The search was not completed.
+    /// The search was interrupted before it was complete.
     Unfinished,
     /// No rate that was tried is loss-free.
     NothingPassed,
-    /// The highest allowed rate is loss-free; the number is how often it passed.
+    /// The highest allowed rate is loss-free. The number counts how often it passed.
     NothingFailed(u32),
-    /// The probe was the limit at the lowest rate that failed, so no upper end is known.
-    LimitedByProbe,
+    /// The tester was the limit at the lowest rate that failed, so no upper end is known.
+    LimitedByTester,
     ByMeasurement(Measured),
     ByVotes,
-    /// The bracket was only halved, as a rough search does.
+    /// The bracket was only halved, as in a rough search.
     Rough,
 }
 
-/// The state of the bracket. Rates are packet-ins per second and switch.
+/// The state of the bracket. Rates are requests per second and source.
 #[derive(Clone, Debug)]
 pub(super) struct Bracket {
     range: Range,
@@ -175,23 +177,23 @@ pub(super) struct Bracket {
     /// The rate to try next, and the votes on it so far.
     rate: f64,
     votes: Votes,
-    /// The highest rate that counts as loss-free, if there is one; `lossy` is the lowest rate above
-    /// it that does not count as loss-free, if there is one.
+    /// The highest rate that counts as loss-free (`free`), and the lowest rate above it that does
+    /// not (`lossy`), if they exist.
     free: Option<f64>,
     lossy: Option<f64>,
-    /// Whether the lossy rate failed because of the probe.
-    pub(super) by_probe: bool,
-    /// The answers per second and switch at the rate that failed.
+    /// Whether the lossy rate failed because of the tester.
+    pub(super) by_tester: bool,
+    /// The answers per second and source at the rate that failed.
     answered: f64,
-    /// Whether votes have confirmed the loss-free rate; `high_holds` is whether they have confirmed
-    /// the lossy rate.
+    /// Whether votes have confirmed the lower end (`low_holds`) and the upper end (`high_holds`) of
+    /// the bracket.
     low_holds: bool,
     high_holds: bool,
     /// Whether a rate that failed was already tried again.
     has_reopened: bool,
-    /// Whether the interval of the measured rate was already evaluated once.
+    /// Whether the interval of the measured answer rate was already evaluated once.
     has_looked: bool,
-    /// The number of times that an end was moved outwards.
+    /// The number of times that an end of the bracket was moved outwards.
     moves: i32,
     method: Method,
 }
@@ -205,7 +207,7 @@ impl Bracket {
             votes: Votes::default(),
             free: None,
             lossy: None,
-            by_probe: false,
+            by_tester: false,
             answered: 0.0,
             low_holds: false,
             high_holds: false,
@@ -229,15 +231,15 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate above which no rate is loss-free, or `None` where the probe was the limit.
+    /// Returns the rate above which no rate is loss-free, or `None` where the tester was the limit.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),
-            _ => self.lossy.filter(|_| !self.by_probe),
+            _ => self.lossy.filter(|_| !self.by_tester),
         }
     }
 
-    /// Returns the way in which the bracket was made.
+    /// Returns how the bracket was found: by measurements, by votes, or not completely.
     pub(super) fn method(&self) -> Method {
         self.method
     }
@@ -287,12 +289,13 @@ impl Bracket {
 
     fn fails_at(&mut self, rate: f64) {
         self.lossy = Some(rate);
-        self.by_probe = 2 * self.votes.by_probe >= self.votes.fails;
+        self.by_tester = 2 * self.votes.by_tester >= self.votes.fails;
         self.answered = mean(&self.votes.answered).unwrap_or(0.0);
         self.high_holds = false;
     }
 
-    /// Chooses the next rate, given the highest rate that passed and the lowest one that failed.
+    /// Chooses the next rate to try, from the highest rate that passed and the lowest one that
+    /// failed.
     fn narrow(&mut self) {
         match (self.free, self.lossy) {
             (Some(free), None) if free >= self.range.high => {
@@ -312,7 +315,7 @@ impl Bracket {
                 }
             }
             (Some(free), Some(_))
-                if self.stage == Stage::Searching && !self.by_probe && !self.range.is_rough =>
+                if self.stage == Stage::Searching && !self.by_tester && !self.range.is_rough =>
             {
                 let overload = OVERLOAD * self.answered.max(free);
                 self.go(Stage::Measuring { raises: 0 }, overload.min(self.range.high));
@@ -320,12 +323,12 @@ impl Bracket {
             (Some(free), Some(lossy)) if lossy - free > self.width() * lossy => {
                 self.go(Stage::Halving, f64::midpoint(free, lossy));
             }
-            (Some(_), Some(_)) if self.range.is_rough => self.finish(match self.by_probe {
-                true => Method::LimitedByProbe,
+            (Some(_), Some(_)) if self.range.is_rough => self.finish(match self.by_tester {
+                true => Method::LimitedByTester,
                 false => Method::Rough,
             }),
             // The end is lowered a little, because the tolerated backlog lets a rate just above the
-            // controller's pass as well.
+            // system's pass as well.
             (Some(free), Some(_)) => self.vote_on_the_lower_end(self.below() * free),
         }
     }
@@ -351,11 +354,11 @@ impl Bracket {
         self.narrow();
     }
 
-    /// Decides what follows the trials made so far in the measurement under overload.
+    /// Chooses the next step after a trial that measures the answer rate under overload.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
-        if self.votes.by_probe > 0 {
-            // The probe cannot offer the rate that would overload the controller.
+        if self.votes.by_tester > 0 {
+            // The tester cannot offer the rate that would overload the system.
             if self.lossy.is_none_or(|lossy| offered < lossy) {
                 self.fails_at(offered);
             }
@@ -393,7 +396,7 @@ impl Bracket {
 
     /// Returns whether the answer rate at the failed rate equals the answer rate that the trials
     /// under overload have measured since, up to chance and the effect of the longest gap. A
-    /// controller that answers fewer packet-ins when more are offered has no constant rate under
+    /// system that answers fewer requests when more are offered has no constant rate under
     /// overload.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
@@ -406,14 +409,14 @@ impl Bracket {
         self.range.low / DEEPEST
     }
 
-    /// Returns the ratio of the rate at which the lower end is checked to the measured rate. The
-    /// checked rate becomes the lower end of the bracket.
+    /// Returns the ratio between the rate at which the lower end is checked and the measured rate.
+    /// The checked rate becomes the lower end of the bracket.
     fn below(&self) -> f64 {
         1.0 - BELOW.min(self.range.precision / 2.0)
     }
 
-    /// Returns the distance of the ends at which halving stops, as a share of the upper end. It is
-    /// less than the requested precision, because the lower end is then lowered by the factor
+    /// Returns the distance between the ends at which halving stops, as a share of the upper end.
+    /// It is less than the requested precision, because the lower end is then lowered by the factor
     /// [`Self::below`].
     fn width(&self) -> f64 {
         match self.range.is_rough {
@@ -422,7 +425,7 @@ impl Bracket {
         }
     }
 
-    /// Records that the controller keeps up with `offered`, which was meant to overload it.
+    /// Records that the system keeps up with `offered`, which was meant to overload it.
     fn takes_more(&mut self, offered: f64, raises: u32) {
         self.free = Some(self.free.map_or(offered, |free| free.max(offered)));
         // The rate that failed may have failed by chance, so it is tried once more.
@@ -473,7 +476,7 @@ impl Bracket {
     }
 
     fn take_check_high(&mut self, measured: Measured) {
-        // One trial does not show a slowly growing backlog, but its answer rate does.
+        // A single trial does not show a slowly growing backlog, but the measured answer rate does.
         let most = (measured.high * self.rate).sqrt();
         let is_slow = |answered: &&f64| **answered <= most && self.range.loss == 0.0;
         let slow = self.votes.answered.iter().filter(is_slow).count() as u32;
@@ -489,8 +492,8 @@ impl Bracket {
     }
 
     fn take_votes_low(&mut self) {
-        // No confidence is stated where the probe is the limit, so two trials suffice.
-        let test = match self.by_probe {
+        // No confidence is stated where the tester is the limit, so two trials suffice.
+        let test = match self.by_tester {
             true => self.votes.check(self.votes.passes),
             false => match self.votes.sign_test(self.votes.passes) {
                 Check::Holds if !self.is_kept_up_with() => Check::Broken,
@@ -499,7 +502,7 @@ impl Bracket {
         };
         match test {
             Check::Open => {}
-            Check::Holds if self.by_probe => self.finish(Method::LimitedByProbe),
+            Check::Holds if self.by_tester => self.finish(Method::LimitedByTester),
             Check::Holds => {
                 self.low_holds = true;
                 self.vote_on_the_other_end();
@@ -515,8 +518,8 @@ impl Bracket {
         }
     }
 
-    /// Moves the lower end to a rate, on which the next trials vote. If the rate is too low to be
-    /// tried, the search ends without a loss-free rate.
+    /// Moves the lower end of the bracket to a rate, on which the next trials vote. If the rate is
+    /// too low to be tried, the search ends without a loss-free rate.
     fn vote_on_the_lower_end(&mut self, rate: f64) {
         match rate < self.deepest() {
             true => {
@@ -531,19 +534,19 @@ impl Bracket {
     }
 
     /// Returns whether the answers of all trials at this rate together keep up with the due
-    /// packet-ins. A single trial does not show a slowly growing backlog.
+    /// requests. A single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
     }
 
-    /// Decides what follows the votes so far on the upper end of the bracket.
+    /// Chooses the next step after a vote on the upper end of the bracket.
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}
-            Check::Holds if 2 * self.votes.by_probe >= self.votes.fails => {
-                self.by_probe = true;
-                self.finish(Method::LimitedByProbe);
+            Check::Holds if 2 * self.votes.by_tester >= self.votes.fails => {
+                self.by_tester = true;
+                self.finish(Method::LimitedByTester);
             }
             Check::Holds => {
                 self.high_holds = true;
@@ -578,7 +581,8 @@ impl Bracket {
         }
     }
 
-    /// Returns the distance by which an end is moved outwards, as a share of its rate.
+    /// Returns the distance by which an end of the bracket is moved outwards, as a share of its
+    /// rate.
     fn step(&self) -> f64 {
         (self.range.precision * 2f64.powi(self.moves.min(8))).min(0.5)
     }

@@ -3,9 +3,9 @@
 //! The knee is the rate with the most *power*, the ratio of answer rate to response time (L.
 //! Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
 //! communications", ICC 1979). Below the knee, one percent more load costs less than one percent
-//! more response time; above it, more. Unlike measures of curvature, the power depends neither on
-//! the range of the rates tried nor on the scale of the axes: for an M/M/1 queue its maximum is at
-//! half of the capacity, for any examined range.
+//! more response time. Above the knee, it costs more. Unlike measures of curvature, the power
+//! depends neither on the range of the rates tried nor on the scale of the axes: for an M/M/1 queue
+//! its maximum is at half of the capacity, for any examined range.
 //!
 //! The power is flat at its top and single trials are noisy, so a knee is stated with an interval:
 //! it extends to the neighbours of every rate whose power cannot be distinguished from the highest.
@@ -28,28 +28,29 @@ const LEAST_FREEDOM: usize = 2;
 pub struct Knee {
     /// The offered rate at the knee, and the interval in which the knee lies.
     pub found: Option<KneeRates>,
-    /// The method that found the knee, or the reason why there is none, in a sentence.
+    /// A sentence on the method that found the knee, or on the reason why there is none.
     pub method: String,
 }
 
 /// A knee and its interval, as offered rates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KneeRates {
-    /// The best estimate.
+    /// The best estimate of the offered rate at the knee.
     pub rate: f64,
-    /// The lower end of the interval.
+    /// The lower end of the interval in which the knee lies.
     pub low: f64,
-    /// The upper end of the interval.
+    /// The upper end of the interval in which the knee lies.
     pub high: f64,
 }
 
 /// Returns the knee of the response time over the offered rate. Observations at one rate are
-/// averaged; observations without samples are ignored. Rates with which the controller or the probe
+/// averaged; observations without samples are ignored. Rates with which the system or the tester
 /// did not keep up must be left out, since their answer rate and response time depend on the length
 /// of the trial.
 ///
 /// There is no knee with fewer than four rates, nor at the lowest or highest of them, since the
 /// power may be greater outside.
+#[must_use]
 pub fn knee(observations: &[Observation]) -> Knee {
     let powers = powers(observations.iter().copied());
     let none = |method: &str| Knee { found: None, method: method.to_owned() };
@@ -95,7 +96,7 @@ pub fn knee(observations: &[Observation]) -> Knee {
 #[derive(Clone, Debug)]
 pub(super) struct Power {
     pub(super) rate: f64,
-    /// The mean over the trials at this rate.
+    /// The mean logarithm of the power over the trials at this rate.
     power: f64,
     values: Vec<f64>,
 }
@@ -111,15 +112,15 @@ impl Power {
     }
 }
 
-/// The standard deviation of the power in single trials, estimated from repetitions.
+/// The standard deviation of the power of single trials, estimated from repeated rates.
 struct Noise {
     deviation: f64,
     quantile: f64,
 }
 
 impl Noise {
-    /// Returns the noise with the pooled standard deviation of all rates, or `None` if too few
-    /// rates were repeated.
+    /// Returns the standard deviation pooled over all rates, or `None` if too few rates were
+    /// repeated.
     fn of(powers: &[Power]) -> Option<Self> {
         let freedom: usize = powers.iter().map(|power| power.values.len() - 1).sum();
         if freedom < LEAST_FREEDOM {
@@ -165,12 +166,12 @@ pub(super) fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Pow
 /// which is the highest. The vertex lies between the outer points.
 fn vertex(before: &Power, top: &Power, after: &Power) -> f64 {
     let (left, right) = (top.rate - before.rate, after.rate - top.rate);
-    // The slopes of the two chords: `rise` is not negative, `fall` is not positive.
+    // The slopes of the two chords. `rise` is not negative, and `fall` is not positive.
     let rise = (top.power - before.power) / left;
     let fall = (after.power - top.power) / right;
     let curvature = (rise - fall) / (left + right);
     let step = if curvature > 0.0 {
-        // Newton's step from the middle point to where the slope is zero.
+        // Newton's step from the middle point to the point at which the slope is zero.
         (rise * right + fall * left) / (left + right) / (2.0 * curvature)
     } else {
         0.0

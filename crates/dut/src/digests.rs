@@ -1,0 +1,261 @@
+//! Measures the digests of a P4Runtime switch: how long after its packet a digest arrives, which are
+//! lost or repeated, and whether acknowledgements have the effect that the specification demands
+//! (P4Runtime 1.5, sections 9.8 and 16.3).
+//!
+//! Each packet emits a digest with contents of its own, by which its digest is recognised. One
+//! thread sends, and serves the control channel, with one monotonic clock.
+
+mod bench;
+mod control;
+mod tally;
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use entities::{Data, DataType};
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1;
+use statistics::Ordered;
+
+use self::bench::{Acknowledge, Bench, Pass};
+use self::control::{Control, P4RuntimeControl};
+use crate::error::DutError;
+use crate::live::{self, Control as _, Wire};
+use crate::outlet::Outlet;
+use crate::session::P4RuntimeChannel;
+use crate::window::Operation;
+
+pub use self::tally::Counts;
+
+/// The time after the last sending, beyond `max_timeout_ns`, for which missing digests are awaited.
+const GRACE: Duration = Duration::from_secs(1);
+/// The acknowledgement timeout while latencies are measured. It is so long that only
+/// acknowledgements let a digest be sent again.
+const LONG: Duration = Duration::from_secs(60);
+/// The acknowledgement timeout of the test of repetitions.
+const SHORT: Duration = Duration::from_secs(1);
+/// The time after [`SHORT`] until digests are expected again.
+const MARGIN: Duration = Duration::from_millis(100);
+/// The number of packets of the test of repetitions.
+const REPEATED: usize = 16;
+/// The configurations with which latencies are measured: each digest at once, digests grouped for a
+/// time, and digests grouped up to a number.
+const CONFIGS: [Config; 3] = [
+    Config { max_timeout: Duration::ZERO, max_list_size: 1, ack_timeout: LONG },
+    Config { max_timeout: Duration::from_millis(50), max_list_size: 10_000, ack_timeout: LONG },
+    Config { max_timeout: Duration::from_secs(1), max_list_size: 16, ack_timeout: LONG },
+];
+
+/// The settings of the test.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The number of rounds with each configuration.
+    pub rounds: u32,
+}
+
+/// The configuration of a digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// The longest time for which the switch may keep a digest (`max_timeout_ns`).
+    pub max_timeout: Duration,
+    /// The largest number of digests in a list (`max_list_size`).
+    pub max_list_size: u32,
+    /// The time for which the switch must not send a digest again that is not acknowledged
+    /// (`ack_timeout_ns`).
+    pub ack_timeout: Duration,
+}
+
+/// A packet, and the digest that it emits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emitting {
+    /// The packet.
+    pub packet: Vec<u8>,
+    /// The contents of the digest, which no other packet emits.
+    pub digest: Data,
+}
+
+/// The packets of a measurement.
+#[derive(Clone, Debug)]
+pub struct Packets {
+    /// The port by which they enter the switch.
+    pub port: u32,
+    /// The type of the digest's contents.
+    pub data_type: DataType,
+    /// The packets. Each of them emits its digest every time that it is sent.
+    pub emitting: Vec<Emitting>,
+}
+
+/// The packets and entries of a measurement.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The program from which they were made, which the switch must run.
+    pub p4info: P4Info,
+    /// The ports that are connected to this machine.
+    pub wires: Vec<Wire>,
+    /// The identifier of the digest in P4Info.
+    pub digest_id: u32,
+    /// The name of the digest.
+    pub name: String,
+    /// The entries that are in the switch during the measurement, in the order of installation.
+    pub beside: Vec<v1::TableEntry>,
+    /// The packets; `Err` with a sentence that says why there are none.
+    pub packets: Result<Packets, String>,
+}
+
+/// The digests that a switch sent with one configuration.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    /// The configuration.
+    pub config: Config,
+    /// The times from when packets were sent until their digests arrived, of each round.
+    pub latencies: Vec<Ordered<Duration>>,
+    /// The fates of the digests.
+    pub counts: Counts,
+}
+
+/// The digests of packets that were sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// The acknowledgement timeout.
+    pub ack_timeout: Duration,
+    /// The number of packets that were sent four times.
+    pub packets: u64,
+    /// The number of digests that came again before the timeout, without an acknowledgement.
+    pub too_early: u64,
+    /// The number of digests that did not come again after the timeout.
+    pub missing_after_timeout: u64,
+    /// The number of digests that did not come again after the acknowledgement.
+    pub missing_after_acknowledgement: u64,
+}
+
+/// The measured digests of a switch.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// The name of the digest.
+    pub name: String,
+    /// The number of packets in a round.
+    pub packets: usize,
+    /// The digests by configuration.
+    pub deliveries: Vec<Delivery>,
+    /// The digests of packets that were sent again; `None` if they were not measured.
+    pub repetition: Option<Repetition>,
+    /// A sentence that says why nothing was measured.
+    pub lack: Option<String>,
+}
+
+/// The rounds of a measurement.
+pub(crate) struct Rounds<'a> {
+    pub(crate) settings: &'a Settings,
+    /// Ends the measurement when it is set.
+    pub(crate) stop: &'a AtomicBool,
+    /// Called with the number of complete steps, and that of all steps.
+    pub(crate) progress: &'a mut dyn FnMut(u64, u64),
+}
+
+/// Measures the digests of a P4Runtime switch. Deletes the entries of the measurement, and puts the
+/// configuration of the digest back, also if the test fails.
+pub(crate) async fn over_p4runtime(
+    channel: &mut P4RuntimeChannel,
+    traffic: &Traffic,
+    rounds: Rounds<'_>,
+) -> Result<Measured, DutError> {
+    let packets = match &traffic.packets {
+        Ok(packets) => packets,
+        Err(lack) => {
+            let mut measured = Measured::of(&traffic.name, 0);
+            measured.lack = Some(lack.clone());
+            return Ok(measured);
+        }
+    };
+    live::check_program(&channel.client, &traffic.p4info).await?;
+    let outlets = Outlet::open(&traffic.wires)?;
+    let mut tables: Vec<u32> = traffic.beside.iter().map(|entry| entry.table_id).collect();
+    tables.sort_unstable();
+    tables.dedup();
+    let client = channel.client.clone();
+    let mut updates = live::P4RuntimeControl::read(client.clone(), tables).await?;
+    let beside = traffic.beside.iter().filter(|entry| !updates.was_there(entry));
+    let beside: Vec<v1::TableEntry> = beside.cloned().collect();
+    let mut control = P4RuntimeControl::read(client, channel.stream(), traffic.digest_id).await?;
+    let found = match updates.carry_out(Operation::Insert, &beside).await {
+        Ok(()) => {
+            let clock = Instant::now();
+            let bench = Bench::new(&mut control, outlets, packets, rounds.stop, &clock);
+            measure(bench, Measured::of(&traffic.name, packets.emitting.len()), rounds).await
+        }
+        Err(error) => Err(error),
+    };
+    let put_back = control.restore().await;
+    let left = updates.restore().await?;
+    put_back?;
+    match left {
+        0 => found,
+        count => Err(DutError::NotRestored { count }),
+    }
+}
+
+/// Makes all rounds, and then sends packets again.
+async fn measure<C: Control>(
+    mut bench: Bench<'_, C>,
+    mut measured: Measured,
+    Rounds { settings, stop: _, progress }: Rounds<'_>,
+) -> Result<Measured, DutError> {
+    let steps = u64::from(settings.rounds) * CONFIGS.len() as u64 + 1;
+    let mut done = 0;
+    for config in CONFIGS {
+        bench.configure(config).await?;
+        let mut delivery = Delivery { config, latencies: Vec::new(), counts: Counts::default() };
+        // The first round warms the caches of the switch and is not counted.
+        for round in 0..=settings.rounds {
+            let acknowledge = Acknowledge::AtOnce;
+            let patience = config.max_timeout + GRACE;
+            let pass = Pass { packets: measured.packets, acknowledge, patience };
+            let tally = bench.pass(pass).await?;
+            if bench.is_stopped() {
+                return Ok(measured);
+            }
+            if round > 0 {
+                delivery.latencies.push(Ordered::of(tally.latencies()));
+                delivery.counts.add(tally.counts());
+                done += 1;
+                progress(done, steps);
+            }
+        }
+        measured.deliveries.push(delivery);
+    }
+    measured.repetition = repetition(&mut bench).await?;
+    progress(steps, steps);
+    Ok(measured)
+}
+
+/// Sends packets four times: at once again, after the acknowledgement timeout, and after an
+/// acknowledgement. Returns `None` if the test was stopped.
+async fn repetition<C: Control>(bench: &mut Bench<'_, C>) -> Result<Option<Repetition>, DutError> {
+    let config = Config { max_timeout: Duration::ZERO, max_list_size: 1, ack_timeout: SHORT };
+    bench.configure(config).await?;
+    let awaited = Pass { packets: REPEATED, acknowledge: Acknowledge::Later, patience: GRACE };
+    let first = bench.pass(awaited).await?;
+    let again = bench.pass(Pass { patience: Duration::ZERO, ..awaited }).await?;
+    bench.pause(SHORT + MARGIN).await?;
+    bench.forget_lists();
+    let after_timeout = bench.pass(awaited).await?;
+    bench.acknowledge_all().await?;
+    let after_acknowledgement = bench.pass(awaited).await?;
+    Ok((!bench.is_stopped()).then(|| Repetition {
+        ack_timeout: SHORT,
+        packets: first.len() as u64,
+        too_early: again.too_early(&first, SHORT),
+        missing_after_timeout: after_timeout.waiting() as u64,
+        missing_after_acknowledgement: after_acknowledgement.waiting() as u64,
+    }))
+}
+
+impl Measured {
+    fn of(name: &str, packets: usize) -> Self {
+        let (deliveries, repetition, lack) = (Vec::new(), None, None);
+        Self { name: name.to_owned(), packets, deliveries, repetition, lack }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The interfaces, the control channel and the clock of a measurement of digests.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use entities::{Data, DataType};
+use p4runtime::proto::v1;
+
+use super::control::Control;
+use super::tally::Tally;
+use super::{Config, Packets};
+use crate::clock::{Clock, nanos};
+use crate::error::DutError;
+use crate::outlet::Outlet;
+
+/// The time between two packets.
+const SPACING: Duration = Duration::from_millis(1);
+/// The time for which further digests are awaited after the last one. Acknowledgements reach the
+/// switch meanwhile.
+const SETTLES: Duration = Duration::from_millis(100);
+
+/// Whether lists are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Acknowledge {
+    /// Lists are acknowledged as soon as they arrive.
+    AtOnce,
+    /// Lists are not acknowledged, or later by [`Bench::acknowledge_all`].
+    Later,
+}
+
+/// The packets of a pass: each of them is sent once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pass {
+    /// The number of packets.
+    pub(super) packets: usize,
+    pub(super) acknowledge: Acknowledge,
+    /// The time after the last sending for which missing digests are awaited.
+    pub(super) patience: Duration,
+}
+
+/// The interfaces, the control channel and the clock.
+pub(super) struct Bench<'a, C> {
+    control: &'a mut C,
+    outlets: Vec<Outlet>,
+    packets: &'a Packets,
+    /// The position of the packet that emits a digest.
+    emitters: HashMap<&'a Data, usize>,
+    config: Config,
+    /// The lists that are not acknowledged yet.
+    open: Vec<v1::DigestList>,
+    stop: &'a AtomicBool,
+    clock: &'a dyn Clock,
+}
+
+impl<'a, C: Control> Bench<'a, C> {
+    pub(super) fn new(
+        control: &'a mut C,
+        outlets: Vec<Outlet>,
+        packets: &'a Packets,
+        stop: &'a AtomicBool,
+        clock: &'a dyn Clock,
+    ) -> Self {
+        let emitters = packets.emitting.iter().enumerate();
+        let emitters = emitters.map(|(position, one)| (&one.digest, position)).collect();
+        let (config, open) = (Config::default(), Vec::new());
+        Self { control, outlets, packets, emitters, config, open, stop, clock }
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) async fn configure(&mut self, config: Config) -> Result<(), DutError> {
+        self.config = config;
+        self.control.configure(config).await
+    }
+
+    /// Forgets the lists that were not acknowledged.
+    pub(super) fn forget_lists(&mut self) {
+        self.open.clear();
+    }
+
+    /// Acknowledges all lists that have arrived, and waits until the switch should know it.
+    pub(super) async fn acknowledge_all(&mut self) -> Result<(), DutError> {
+        for list in self.open.drain(..) {
+            self.control.acknowledge(&list);
+        }
+        self.pause(SETTLES).await
+    }
+
+    /// Waits for some time. Digests that arrive meanwhile are forgotten.
+    pub(super) async fn pause(&mut self, time: Duration) -> Result<(), DutError> {
+        let end = self.clock.now().0.saturating_add(nanos(time));
+        let mut forgotten = Tally::default();
+        while self.clock.now().0 < end && !self.is_stopped() {
+            self.look(&mut forgotten, Acknowledge::Later).await?;
+            self.clock.idle();
+        }
+        Ok(())
+    }
+
+    /// Sends packets, and records their digests.
+    pub(super) async fn pass(&mut self, pass: Pass) -> Result<Tally, DutError> {
+        let emitting = self.packets.emitting.get(..pass.packets).unwrap_or(&self.packets.emitting);
+        let mut tally = Tally::default();
+        let begin = self.clock.now();
+        let mut complete = None;
+        while !self.is_stopped() {
+            let now = self.clock.now();
+            let due = begin.0 + nanos(SPACING) * tally.len() as u64;
+            match emitting.get(tally.len()) {
+                Some(one) if now.0 >= due => {
+                    let outlet = Outlet::find(&mut self.outlets, self.packets.port)?;
+                    let at = self.clock.now();
+                    if outlet.send(&one.packet)? {
+                        tally.sent(at);
+                    }
+                }
+                Some(_) => {}
+                None => {
+                    let last = tally.last_sent().unwrap_or(begin).0;
+                    let is_over = now.0 >= last.saturating_add(nanos(pass.patience));
+                    if complete.is_none() && (tally.waiting() == 0 || is_over) {
+                        complete = Some(now);
+                    }
+                }
+            }
+            if complete.is_some_and(|complete| now.0 >= complete.0 + nanos(SETTLES)) {
+                break;
+            }
+            self.look(&mut tally, pass.acknowledge).await?;
+            self.clock.idle();
+        }
+        Ok(tally)
+    }
+
+    /// Looks once for lists, and records their digests.
+    async fn look(&mut self, tally: &mut Tally, acknowledge: Acknowledge) -> Result<(), DutError> {
+        let mut lists = Vec::new();
+        self.control.look(&mut lists).await?;
+        let now = self.clock.now();
+        for list in lists {
+            tally.list(list.data.len(), self.config.max_list_size);
+            for data in &list.data {
+                tally.arrived(self.emitter(&self.packets.data_type, data), now);
+            }
+            match acknowledge {
+                Acknowledge::AtOnce => self.control.acknowledge(&list),
+                Acknowledge::Later => self.open.push(list),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the position of the packet that emits a digest; `None` if no packet does.
+    fn emitter(&self, data_type: &DataType, data: &v1::P4Data) -> Option<usize> {
+        let data = p4runtime::read_data(data_type, data).ok()?;
+        self.emitters.get(&data).copied()
+    }
+}

@@ -1,0 +1,213 @@
+//! Searches in virtual time against made switches of known behaviour.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Duration;
+
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+use rand::{Rng, RngExt as _};
+
+use super::pool::Pool;
+use super::trial::{Ended, Request, Step, Trial};
+use super::{Measured, Search, Settings, schedule};
+use crate::entries::EntryNumber;
+use crate::updates::Limit;
+use crate::window::Refusal;
+
+const SETTINGS: Settings =
+    Settings { batch: 10, window: 8, occupancy: 0, time: Duration::from_secs(1), is_rough: false };
+
+/// A switch with one queue, and the program that measures it.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    /// The updates that it processes in a second; `None` for any number.
+    cap: Option<f64>,
+    /// Whether the times of requests are exponentially distributed.
+    is_random: bool,
+    /// The time to the switch, and back.
+    way: Duration,
+    /// One of this number of updates has no effect, although it is accepted.
+    loses: Option<u64>,
+    /// The rate of updates from which on one of a hundred is refused.
+    refuses_from: f64,
+    /// The time that this program needs to send a request.
+    own: Duration,
+}
+
+const PLAIN: Made = Made {
+    cap: Some(4000.0),
+    is_random: false,
+    way: Duration::from_micros(200),
+    loses: None,
+    refuses_from: f64::INFINITY,
+    own: Duration::from_micros(10),
+};
+
+impl Made {
+    /// Makes a trial at a rate.
+    fn trial(self, rate: f64, estimate: f64, random: &mut ChaCha8Rng) -> Ended {
+        let numbers: Vec<EntryNumber> = (0..8_000).map(EntryNumber).collect();
+        let (present, free) = numbers.split_at(1000);
+        let schedule = schedule(&SETTINGS, SETTINGS.batch, rate, estimate);
+        let mut trial = Trial::new(schedule, Pool::new(present, free));
+        // The time of each answer, the number of its request, and whether an update is refused.
+        let mut answers: BinaryHeap<Reverse<(Duration, usize, bool)>> = BinaryHeap::new();
+        let (mut now, mut free_at, mut worked) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        let (mut updates, mut wrong) = (0, 0);
+        loop {
+            while let Some(Reverse((at, position, refused))) = answers.pop() {
+                if at > now {
+                    answers.push(Reverse((at, position, refused)));
+                    break;
+                }
+                let refusal = refused.then(|| Refusal {
+                    code: "ResourceExhausted".to_owned(),
+                    message: "full".to_owned(),
+                });
+                trial.answered(position, at, if refused { &[0] } else { &[] }, refusal);
+            }
+            let next = answers.peek().map(|Reverse((at, ..))| *at);
+            match trial.step(now) {
+                Step::Send(Request { position, numbers, .. }) => {
+                    now += self.own;
+                    worked += if now < trial.end() { self.own } else { Duration::ZERO };
+                    trial.handed_over(position, now);
+                    let mean = self.cap.map_or(0.0, |cap| numbers.len() as f64 / cap);
+                    let takes = if self.is_random { mean * exponential(random) } else { mean };
+                    free_at = free_at.max(now + self.way) + Duration::from_secs_f64(takes);
+                    let before = updates;
+                    updates += numbers.len() as u64;
+                    let hits = |each: u64| updates / each > before / each;
+                    wrong += usize::from(self.loses.is_some_and(hits));
+                    let refused = rate > self.refuses_from && hits(100);
+                    answers.push(Reverse((free_at + self.way, position, refused)));
+                }
+                Step::WaitUntil(due) => now = next.map_or(due, |at| at.min(due)),
+                Step::Await => now = next.expect("a request waits"),
+                Step::End => break,
+            }
+        }
+        let busy = worked.as_secs_f64() / trial.end().as_secs_f64();
+        trial.conclude(busy, wrong)
+    }
+
+    /// Searches for the highest rate. The estimate with which it begins is wrong by up to a factor
+    /// of 2.
+    fn search(self, is_rough: bool, seed: u64) -> Measured {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let real = self.cap.unwrap_or(SETTINGS.batch as f64 / self.own.as_secs_f64());
+        let estimate = real * 2_f64.powf(random.random_range(-1.0..1.0));
+        let mut search = Search::around(estimate, is_rough);
+        let mut refusal = None;
+        while let Some(rate) = search.search.next_rate() {
+            let ended = self.trial(rate, estimate, &mut random);
+            search.observe(rate, ended.observation);
+            refusal = refusal.or(ended.refusal);
+        }
+        let (found, limit) = search.found();
+        let points = search.points;
+        Measured { batch: 10, entries: 1000, found, limit, points, refusal, wrong: 0 }
+    }
+}
+
+/// Returns a random number of the exponential distribution with mean 1.
+fn exponential(random: &mut impl Rng) -> f64 {
+    -(1.0 - random.random::<f64>()).ln()
+}
+
+/// Returns whether the interval of a search has the true rate.
+fn holds(measured: &Measured, cap: f64) -> bool {
+    let found = &measured.found;
+    found.confidence == Some(0.95)
+        && found.loss_free_rate.is_some_and(|low| low <= cap)
+        && found.lossy_rate.is_some_and(|high| cap <= high * (1.0 + 1e-9))
+}
+
+#[test]
+fn a_cap_is_within_the_interval_as_often_as_it_says() {
+    const SEARCHES: u64 = 100;
+    for is_random in [false, true] {
+        let mut wrong = Vec::new();
+        for seed in 0..SEARCHES {
+            let mut random = ChaCha8Rng::seed_from_u64(1000 + seed);
+            let cap = 1000.0 * 4_f64.powf(random.random::<f64>());
+            let measured = Made { cap: Some(cap), is_random, ..PLAIN }.search(false, seed);
+            if !holds(&measured, cap) {
+                wrong.push(format!("seed {seed}: {cap:.0} is not in {:?}", measured.found));
+            }
+            assert_eq!(measured.limit, Some(Limit::Switch), "seed {seed}: {:?}", measured.found);
+        }
+        assert!(wrong.len() <= 5, "random: {is_random}; {} wrong: {wrong:#?}", wrong.len());
+    }
+}
+
+#[test]
+fn a_rough_search_states_no_confidence() {
+    let measured = Made { cap: Some(3000.0), ..PLAIN }.search(true, 1);
+    let found = measured.found;
+    assert_eq!(found.confidence, None);
+    let rate = found.loss_free_rate.expect("a rate passes");
+    assert!((rate / 3000.0 - 1.0).abs() < 0.1, "{rate}");
+    assert!(measured.points.len() < 20, "{}", measured.points.len());
+}
+
+#[test]
+fn planimeter_is_the_limit_of_a_switch_without_a_cap() {
+    let own = Duration::from_micros(500);
+    let measured = Made { cap: None, own, ..PLAIN }.search(false, 3);
+    assert_eq!(measured.limit, Some(Limit::Planimeter), "{:?}", measured.found);
+    assert_eq!((measured.found.lossy_rate, measured.found.confidence), (None, None));
+    assert!(measured.found.loss_free_method.contains("Planimeter was the limit"));
+    // It sends up to 2,000 requests of 10 updates in a second.
+    let free = measured.found.loss_free_rate.expect("lower rates pass");
+    assert!((10_000.0..=20_400.0).contains(&free), "{free}");
+}
+
+#[test]
+fn a_rate_at_which_updates_are_refused_fails() {
+    let measured = Made { refuses_from: 2500.0, ..PLAIN }.search(false, 5);
+    assert!(holds(&measured, 2500.0), "{:?}", measured.found);
+    assert_eq!(measured.refusal.map(|one| one.code).as_deref(), Some("ResourceExhausted"));
+}
+
+#[test]
+fn a_switch_that_loses_updates_sustains_no_rate() {
+    let measured = Made { loses: Some(7), ..PLAIN }.search(false, 6);
+    assert_eq!(measured.found.loss_free_rate, None, "{:?}", measured.found);
+}
+
+#[test]
+fn the_knee_of_a_switch_with_random_times_is_below_its_cap() {
+    let measured = Made { is_random: true, ..PLAIN }.search(false, 7);
+    let knee = measured.found.knee.found.expect("response times grow");
+    // Requests arrive evenly: the power of D/M/1 is greatest at about 0.6 of the cap.
+    assert!((0.4 * 4000.0..0.85 * 4000.0).contains(&knee.rate), "{knee:?}");
+    assert!(knee.low <= knee.rate && knee.rate <= knee.high, "{knee:?}");
+}
+
+#[test]
+fn occupancy_stays_and_no_entry_is_in_two_requests() {
+    let schedule = schedule(&SETTINGS, 10, 1000.0, 1000.0);
+    let numbers: Vec<EntryNumber> = (0..60).map(EntryNumber).collect();
+    let (present, free) = numbers.split_at(30);
+    let mut trial = Trial::new(schedule, Pool::new(present, free));
+    let mut sent = Vec::new();
+    while let Step::Send(request) = trial.step(Duration::from_millis(900)) {
+        sent.push(request);
+    }
+    // Three insertions and three deletions take all entries; the seventh request waits.
+    assert_eq!(sent.len(), 6);
+    let mut used: Vec<EntryNumber> = sent.iter().flat_map(|one| one.numbers.clone()).collect();
+    used.sort_unstable();
+    used.dedup();
+    assert_eq!(used.len(), 60);
+    assert_eq!(trial.step(Duration::from_millis(900)), Step::Await);
+    for request in &sent {
+        trial.answered(request.position, Duration::from_millis(950), &[], None);
+    }
+    assert_eq!(trial.pool().present(), 30);
+    let Step::Send(next) = trial.step(Duration::from_millis(950)) else { panic!("it is due") };
+    // The entries that were deleted first are inserted again.
+    assert_eq!(next.numbers, (0..10).map(EntryNumber).collect::<Vec<_>>());
+}

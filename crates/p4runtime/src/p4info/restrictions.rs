@@ -1,0 +1,324 @@
+//! The constraints that `@entry_restriction` and `@action_restriction` state, and their check on
+//! every write.
+//!
+//! The language is that of p4-constraints (crate `constraints`). A write that breaks a constraint is
+//! refused before the data plane sees it, so nothing changes. Entries of a table meet the
+//! constraint of the table; every call of an action meets that of the action: in an entry, a
+//! default entry, a member, or a one-shot group.
+
+use std::collections::HashMap;
+
+use constraints::{
+    ACTION_RESTRICTION, Constraint, ENTRY_RESTRICTION, Entry, Key, KeyType, Kind, Match, Subject,
+    Text, given_strings,
+};
+use entities::schema::{ActionId, MatchFieldId, MatchKind, ParamId, Schema, TableId};
+use entities::{
+    ActionCall, Entity, EntityError, EntryKey, MatchKey, Matching, TableAction, TableEntry, Update,
+    UpdateKind, ValueType,
+};
+
+use super::SchemaError;
+use crate::proto::config::{self, P4Info};
+
+/// The constraints of a program on table entries and action calls.
+#[derive(Debug, Default)]
+pub struct Restrictions {
+    tables: HashMap<TableId, Restriction<MatchFieldId>>,
+    actions: HashMap<ActionId, Restriction<ParamId>>,
+}
+
+/// The constraints on one table or action.
+#[derive(Debug)]
+struct Restriction<I> {
+    /// The identifiers of the keys or parameters, in the order in which the constraint has them.
+    ids: Box<[I]>,
+    constraint: Constraint,
+}
+
+/// A table or action with constraints, as a P4Info states them.
+#[derive(Debug, Clone)]
+pub struct Restricted {
+    /// The table or action.
+    pub owner: Owner,
+    /// The name of the table or action.
+    pub name: String,
+    /// The keys or parameters that the constraints may name.
+    pub keys: Vec<Key>,
+    /// The texts of the constraints, of which each annotation has one; `None` if an annotation does
+    /// not consist of strings.
+    pub texts: Vec<Option<String>>,
+}
+
+/// The kind of object that has constraints, with the identifiers of its keys or parameters.
+#[derive(Debug, Clone)]
+pub enum Owner {
+    /// A table.
+    Table(TableId, Vec<MatchFieldId>),
+    /// An action.
+    Action(ActionId, Vec<ParamId>),
+}
+
+impl Restricted {
+    /// Returns the subject of the constraints.
+    #[must_use]
+    pub fn subject(&self) -> Subject<'_> {
+        match self.owner {
+            Owner::Table(..) => Subject::Table(&self.keys),
+            Owner::Action(..) => Subject::Action(&self.keys),
+        }
+    }
+
+    /// Returns the name of the annotation.
+    #[must_use]
+    pub fn annotation(&self) -> &'static str {
+        match self.owner {
+            Owner::Table(..) => ENTRY_RESTRICTION,
+            Owner::Action(..) => ACTION_RESTRICTION,
+        }
+    }
+
+    /// Compiles the constraints into one that requires all of them.
+    ///
+    /// # Errors
+    /// Returns the first error in them.
+    pub fn compile(&self) -> Result<Constraint, SchemaError> {
+        let error = |(line, column), message| SchemaError::Restriction {
+            object: match self.owner {
+                Owner::Table(..) => format!("table '{}'", self.name),
+                Owner::Action(..) => format!("action '{}'", self.name),
+            },
+            annotation: self.annotation(),
+            line,
+            column,
+            message,
+        };
+        let texts: Option<Vec<&String>> = self.texts.iter().map(Option::as_ref).collect();
+        let texts =
+            texts.ok_or_else(|| error((1, 1), "the annotation takes one string".to_owned()))?;
+        Constraint::all_of(&texts, self.subject()).map_err(|(position, problem)| {
+            let text = texts.get(position).map_or("", |text| text.as_str());
+            error(problem.place(text), problem.message)
+        })
+    }
+}
+
+/// Returns the tables, then the actions, of a P4Info that have constraints, in its order.
+///
+/// # Errors
+/// Returns an error if the P4Info is inconsistent. The constraints themselves are not checked.
+pub fn restricted(p4info: &P4Info) -> Result<Vec<Restricted>, SchemaError> {
+    Ok(restricted_of(p4info, &super::build::schema(p4info)?))
+}
+
+fn restricted_of(p4info: &P4Info, objects: &Schema) -> Vec<Restricted> {
+    let tables = p4info.tables.iter().filter_map(|message| {
+        let preamble = message.preamble.as_ref()?;
+        let texts = texts(preamble, ENTRY_RESTRICTION);
+        let table = objects.tables().get(TableId(preamble.id)).filter(|_| !texts.is_empty())?;
+        let given = |id: MatchFieldId| {
+            let field = message.match_fields.iter().find(|field| field.id == id.0);
+            strings(p4info, field.and_then(|field| field.type_name.as_ref()))
+        };
+        let fields = table.match_fields.iter().filter_map(|field| {
+            let ty = key_type(field.value, || given(field.id));
+            Some((field.id, Key { name: plain_name(&field.name), kind: kind(&field.kind)?, ty }))
+        });
+        let (ids, keys) = fields.unzip();
+        Some(Restricted {
+            owner: Owner::Table(table.id, ids),
+            name: table.name.clone(),
+            keys,
+            texts,
+        })
+    });
+    let actions = p4info.actions.iter().filter_map(|message| {
+        let preamble = message.preamble.as_ref()?;
+        let texts = texts(preamble, ACTION_RESTRICTION);
+        let action = objects.actions().get(ActionId(preamble.id)).filter(|_| !texts.is_empty())?;
+        let given = |id: ParamId| {
+            let param = message.params.iter().find(|param| param.id == id.0);
+            strings(p4info, param.and_then(|param| param.type_name.as_ref()))
+        };
+        let params = action.params.iter().map(|param| {
+            let ty = key_type(param.value, || given(param.id));
+            (param.id, Key { name: plain_name(&param.name), kind: Kind::Exact, ty })
+        });
+        let (ids, keys) = params.unzip();
+        let owner = Owner::Action(action.id, ids);
+        Some(Restricted { owner, name: action.name.clone(), keys, texts })
+    });
+    tables.chain(actions).collect()
+}
+
+impl Restrictions {
+    /// Compiles the constraints of a P4Info whose objects have been checked.
+    ///
+    /// # Errors
+    /// Returns the first error in a constraint.
+    pub(super) fn new(p4info: &P4Info, objects: &Schema) -> Result<Self, SchemaError> {
+        let mut restrictions = Self::default();
+        for restricted in restricted_of(p4info, objects) {
+            let constraint = restricted.compile()?;
+            match restricted.owner {
+                Owner::Table(id, ids) => {
+                    restrictions.tables.insert(id, Restriction { ids: ids.into(), constraint });
+                }
+                Owner::Action(id, ids) => {
+                    restrictions.actions.insert(id, Restriction { ids: ids.into(), constraint });
+                }
+            }
+        }
+        Ok(restrictions)
+    }
+
+    /// Returns the constraint on the entries of a table, and the match field that each of its keys
+    /// stands for, in the same order.
+    #[must_use]
+    pub fn of_table(&self, table: TableId) -> Option<(&Constraint, &[MatchFieldId])> {
+        self.tables.get(&table).map(|one| (&one.constraint, &*one.ids))
+    }
+
+    /// Returns the constraint on the arguments of an action, and the parameter that each of its keys
+    /// stands for, in the same order.
+    #[must_use]
+    pub fn of_action(&self, action: ActionId) -> Option<(&Constraint, &[ParamId])> {
+        self.actions.get(&action).map(|one| (&one.constraint, &*one.ids))
+    }
+
+    /// Refuses an update that breaks a constraint. A deletion breaks none.
+    ///
+    /// # Errors
+    /// Returns INVALID_ARGUMENT with the smallest failing part of the constraint and its values.
+    pub fn check(&self, schema: &Schema, update: &Update) -> Result<(), EntityError> {
+        match update.kind {
+            UpdateKind::Delete => return Ok(()),
+            UpdateKind::Insert | UpdateKind::Modify => {}
+        }
+        match &update.entity {
+            Entity::Entry(entry) => self.check_entry(schema, entry).map_err(|error| {
+                let table = schema.tables().get(entry.table);
+                error.within(format_args!("table '{}'", table.map_or("", |table| &table.name)))
+            }),
+            Entity::Member(member) => {
+                member.action.iter().try_for_each(|call| self.check_call(schema, call))
+            }
+            Entity::DirectCounter(..)
+            | Entity::DirectMeter(..)
+            | Entity::Group(_)
+            | Entity::Counter(_)
+            | Entity::Meter(_)
+            | Entity::Register(_)
+            | Entity::MulticastGroup(_)
+            | Entity::CloneSession(_)
+            | Entity::ValueSet(_)
+            | Entity::Digest(..) => Ok(()),
+        }
+    }
+
+    /// Refuses an entry of the program that breaks a constraint.
+    pub(crate) fn check_entry(
+        &self,
+        schema: &Schema,
+        entry: &TableEntry,
+    ) -> Result<(), EntityError> {
+        match &entry.key {
+            EntryKey::Match(key) => self.check_key(entry.table, key)?,
+            EntryKey::Default => {}
+        }
+        match &entry.action {
+            Some(TableAction::Call(call)) => self.check_call(schema, call),
+            Some(TableAction::OneShot(set)) => {
+                let calls = set.members.iter().map(|member| &member.action);
+                calls.chain(&set.group_action).try_for_each(|call| self.check_call(schema, call))
+            }
+            Some(TableAction::Member(_) | TableAction::Group(_)) | None => Ok(()),
+        }
+    }
+
+    fn check_key(&self, table: TableId, key: &MatchKey) -> Result<(), EntityError> {
+        let Some(restriction) = self.tables.get(&table) else { return Ok(()) };
+        // Match fields are in the order of declaration, and so are the identifiers.
+        let mut fields = key.fields.iter().peekable();
+        let matches: Vec<Match<'_>> = restriction
+            .ids
+            .iter()
+            .map(|id| match fields.next_if(|field| field.field == *id) {
+                Some(field) => matching(&field.matching),
+                None => Match::Any,
+            })
+            .collect();
+        restriction.check(&Entry { matches: &matches, priority: key.priority.into() })
+    }
+
+    /// Refuses a call that breaks the constraint of its action.
+    ///
+    /// # Errors
+    /// Returns INVALID_ARGUMENT with the smallest failing part of the constraint and its values.
+    pub fn check_call(&self, schema: &Schema, call: &ActionCall) -> Result<(), EntityError> {
+        let Some(restriction) = self.actions.get(&call.action) else { return Ok(()) };
+        let matches: Vec<Match<'_>> =
+            call.arguments.iter().map(|argument| Match::exact(argument.value.bytes())).collect();
+        restriction.check(&Entry { matches: &matches, priority: 0 }).map_err(|error| {
+            let action = schema.actions().get(call.action);
+            error.within(format_args!("action '{}'", action.map_or("", |action| &action.name)))
+        })
+    }
+}
+
+impl<I> Restriction<I> {
+    fn check(&self, entry: &Entry<'_>) -> Result<(), EntityError> {
+        let checked = self.constraint.check(entry);
+        checked.map_err(|violation| EntityError::invalid(format!("the constraint {violation}")))
+    }
+}
+
+/// Returns the texts of all annotations with a name.
+fn texts(preamble: &config::Preamble, annotation: &str) -> Vec<Option<String>> {
+    let found = preamble.annotations.iter();
+    let found = found.filter_map(|text| Text::from_annotation(text, annotation));
+    found.map(|text| text.map(|text| text.text().to_owned())).collect()
+}
+
+/// Returns a name without the dot that marks it as absolute.
+fn plain_name(name: &str) -> String {
+    name.strip_prefix('.').unwrap_or(name).to_owned()
+}
+
+fn kind(kind: &MatchKind) -> Option<Kind> {
+    match kind {
+        MatchKind::Exact => Some(Kind::Exact),
+        MatchKind::Lpm => Some(Kind::Lpm),
+        MatchKind::Ternary => Some(Kind::Ternary),
+        MatchKind::Range => Some(Kind::Range),
+        MatchKind::Optional => Some(Kind::Optional),
+        MatchKind::Other(_) => None,
+    }
+}
+
+/// A number of the program and the string that controllers write instead.
+type Given = (Box<[u8]>, Box<[u8]>);
+
+fn key_type(value: ValueType, given: impl FnOnce() -> Vec<Given>) -> KeyType {
+    match value {
+        ValueType::Bits(bits) => KeyType::Bits(bits.get()),
+        ValueType::Text => KeyType::Text(given()),
+    }
+}
+
+/// Returns the strings that the annotations of a translated type give to numbers.
+fn strings(p4info: &P4Info, named: Option<&config::P4NamedType>) -> Vec<Given> {
+    let types = p4info.type_info.as_ref();
+    let found = named.and_then(|named| types?.new_types.get(&named.name));
+    let annotations = found.map_or(&[][..], |found| &found.annotations);
+    annotations.iter().flat_map(|annotation| given_strings(annotation)).collect()
+}
+
+fn matching(matching: &Matching) -> Match<'_> {
+    match matching {
+        Matching::Exact(value) | Matching::Optional(value) => Match::exact(value.bytes()),
+        Matching::Lpm { value, prefix_len } => Match::lpm(value.bytes(), *prefix_len),
+        Matching::Ternary { value, mask } => Match::ternary(value.bytes(), mask.bytes()),
+        Matching::Range { low, high } => Match::range(low.bytes(), high.bytes()),
+    }
+}

@@ -1,0 +1,48 @@
+//! The list of a program's constraints on table entries and actions.
+
+use std::fmt::Write as _;
+
+use constraints::{Key, KeyType};
+use p4runtime::p4info::{Owner, SchemaError, restricted};
+use p4runtime::proto::config::P4Info;
+
+/// Returns the constraints of each table and action of a P4Info, with the keys or parameters that
+/// they are about, as text. Each part that must hold has a line of its own.
+///
+/// # Errors
+/// Returns an error if the P4Info is inconsistent.
+pub(super) fn list(p4info: &P4Info) -> Result<String, SchemaError> {
+    let restricted = restricted(p4info)?;
+    if restricted.is_empty() {
+        return Ok("The program states no constraints on entries or actions.\n".to_owned());
+    }
+    let mut text = String::new();
+    for one in &restricted {
+        let of = match one.owner {
+            Owner::Table(..) => "table",
+            Owner::Action(..) => "action",
+        };
+        let constraint = one.compile()?;
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{of} {}", one.name);
+        let keys: Vec<String> = one.keys.iter().map(|key| declared(key, &one.owner)).collect();
+        let _ = writeln!(text, "  {}", keys.join(", "));
+        for number in 0..constraint.conjuncts() {
+            let conjunct = constraint.conjunct(number).unwrap_or_default();
+            let _ = writeln!(text, "    {conjunct};");
+        }
+    }
+    Ok(text)
+}
+
+/// Returns a key with its match kind and type, or a parameter with its type.
+fn declared(key: &Key, owner: &Owner) -> String {
+    let ty = match &key.ty {
+        KeyType::Bits(width) => format!("bit<{width}>"),
+        KeyType::Text(_) => "string".to_owned(),
+    };
+    match owner {
+        Owner::Table(..) => format!("{}: {} {ty}", key.name, key.kind.name()),
+        Owner::Action(..) => format!("{}: {ty}", key.name),
+    }
+}

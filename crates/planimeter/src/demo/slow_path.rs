@@ -1,0 +1,136 @@
+//! The demo's question about switches: how fast do packets cross the control channel of this switch,
+//! to the controller and back?
+
+use std::time::Duration;
+
+use ::device::export::{MessageService, Server};
+use ::dut::live::Wire;
+use ::dut::slow_path::{Crossing, Direction, Measured, Settings, Traffic, measure_through};
+use ::dut::{Device, Protocol};
+use packetio::{Port, memory};
+use report::page::document::Section;
+use softswitch::{
+    DeviceConfig, Durability, Log, Options, Pushes, Segments, Switch, SwitchLimits, V1ModelSettings,
+};
+
+use super::controller::PACKET_BYTES;
+use super::{Environment, Known, Part};
+use crate::dut::slow_path as report_of;
+use crate::dut::traffic::slow_path as traffic;
+use crate::failure::Failure;
+
+/// The program of the switch: forwarding by Ethernet addresses, with packet-ins and packet-outs.
+const PROGRAM: (&str, &str) = ("l2.p4", include_str!("../../../../programs/l2.p4"));
+/// The port of the switch that stands for the controller.
+const CPU_PORT: u32 = 255;
+/// The packets that fit into each direction of a line in memory.
+const LINE: usize = 1 << 12;
+
+pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
+    let (switch, traffic, ports) = started()?;
+    let device = Device { address: switch.address().to_string(), device_id: 0, tls: None };
+    let settings = match environment.quick {
+        true => Settings { rounds: 3, time: Duration::from_millis(200), window: 8, reactions: 5 },
+        false => Settings { rounds: 5, time: Duration::from_secs(1), window: 8, reactions: 20 },
+    };
+    let measured = measure_through(&device, &traffic, ports, &settings, environment.interrupt)
+        .map_err(Failure::run)?;
+    let crossing = |direction: Direction| {
+        let mut crossings = measured.crossings.iter();
+        server(crossings.find(|crossing| crossing.direction == direction)?)
+    };
+    known.slow_path = crossing(Direction::PacketIn).zip(crossing(Direction::PacketOut));
+    Ok(Part { findings: findings(&measured), notes: Vec::new(), section: section(&measured) })
+}
+
+/// Starts a switch with two ports in memory. Returns it with the packets that show its slow path,
+/// and the ports at the other ends of the lines to its own.
+fn started() -> Result<(Switch, Traffic, Vec<(u32, Port)>), Failure> {
+    let (name, source) = PROGRAM;
+    let program = crate::program::embedded(name, source)?;
+    let pipeline = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::run)?;
+    let wire = |number: u32| format!("{number}@memory{number}").parse().map(Wire);
+    let wires: Result<Vec<Wire>, _> = [1, 2].into_iter().map(wire).collect();
+    let place = traffic::Place { table: None, cpu_port: CPU_PORT };
+    let traffic = traffic::make(program, wires.map_err(Failure::run)?, place)?;
+    let lines = [1, 2].map(|number| (number, memory::line(&format!("memory{number}"), LINE)));
+    let (far, near) =
+        lines.map(|(number, [far, near])| ((number, far), (number, near))).into_iter().unzip();
+    let device = DeviceConfig {
+        id: 0,
+        cpu_port: CPU_PORT,
+        path: softswitch::Path::Compiled,
+        v1model: V1ModelSettings::default(),
+        pipeline: Some(pipeline),
+        updates: Vec::new(),
+        state: None,
+        durability: Durability::default(),
+        ports: near,
+    };
+    let options = Options {
+        address: ([127, 0, 0, 1], 0).into(),
+        tls: None,
+        workers: 1,
+        metrics: None,
+        thrift: None,
+        limits: SwitchLimits::default(),
+        log: Log::off(),
+        segments: Segments::default(),
+        pushes: Pushes::default(),
+    };
+    let switch = Switch::start(options, vec![device]).map_err(Failure::run)?;
+    Ok((switch, traffic, far))
+}
+
+/// Returns the server that stands for one direction: the highest load at which no packet was lost,
+/// with the longest delay at it. Returns `None` if packets were lost at every load.
+fn server(crossing: &Crossing) -> Option<Server> {
+    let without_loss =
+        crossing.loads.iter().filter(|load| load.counts.lost == 0 && load.rate >= 1.0);
+    let load = without_loss.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
+    let longest = load.delays.iter().filter_map(|round| round.last()).max()?;
+    let kind = match crossing.direction {
+        Direction::PacketIn => "packet-ins",
+        Direction::PacketOut => "packet-outs",
+    };
+    let service = MessageService {
+        packets_per_second: load.rate.floor() as u64,
+        slowest_ns: u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX),
+        packet_bytes: PACKET_BYTES,
+        kind,
+    };
+    let what = format!(
+        "The slow path of a switch on ports in memory, {kind} of {} B, of which ones of {PACKET_BYTES} B take no longer.",
+        crossing.length
+    );
+    Some(Server::of_messages(crossing.direction.name(), &service, &what))
+}
+
+fn findings(measured: &Measured) -> Vec<String> {
+    report_of::findings(measured).into_iter().map(|text| format!("Switch: {text}")).collect()
+}
+
+fn section(measured: &Measured) -> Section {
+    let mut section = report_of::section(measured, &Protocol::P4Runtime { version: None });
+    section.id = "switch".to_owned();
+    section.title = "How fast is the slow path of this switch?".to_owned();
+    section.text.insert(
+        0,
+        format!(
+            "A switch of this program runs {} as machine code on ports in memory. Packets without an entry go to its \
+             controller over P4Runtime; the controller sends packets back, and writes entries.",
+            PROGRAM.0
+        ),
+    );
+    section.commands = vec![
+        (
+            "Your P4Runtime switch, as root, with interfaces that are connected to its ports 1 and 2:".to_owned(),
+            "planimeter dut 127.0.0.1:9559 --plan slow-path --program programs/l2.p4 --port 1@veth1 --port 2@veth3".to_owned(),
+        ),
+        (
+            "Your OpenFlow switch, which connects to this address:".to_owned(),
+            "planimeter dut --openflow 127.0.0.1:6653 --plan slow-path --port 1@veth1 --port 2@veth3".to_owned(),
+        ),
+    ];
+    section
+}
