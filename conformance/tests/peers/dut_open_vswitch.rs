@@ -217,6 +217,78 @@ fn packets_cross_its_control_channel_in_both_directions() {
     }
 }
 
+/// The bounds of rates hold whatever the delays are, and a table of 16 hash values is no fault, so
+/// that Open vSwitch is not accused.
+#[test]
+fn packets_show_its_meters_and_groups() {
+    let protocol = "OpenFlow13";
+    let Some(switch) = OpenVSwitch::start(protocol) else { return };
+    let other = ["add-meter", "br0", "meter=1,kbps,band=type=drop,rate=100"];
+    switch.ofctl(&other, protocol);
+    switch.ofctl(&["add-group", "br0", "group_id=1,type=all,bucket=output:1"], protocol);
+    let objects = || {
+        let listed = ["dump-flows", "dump-meters", "dump-groups"].map(|what| {
+            let text = switch.ofctl(&["--no-stats", what, "br0"], protocol);
+            // The first line has a transaction id.
+            text.lines().skip(1).map(str::to_owned).collect::<Vec<String>>()
+        });
+        listed.concat()
+    };
+    let before = objects();
+    let folder = TempDir::new().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy().into_owned();
+    let plan = ["--plan", "meters,groups", "--quick"];
+    let ports = ["--port", "1@h1", "--port", "2@h2", "--port", "3@h3"];
+    let mut running = switch.measure(&[&plan[..], &ports, &["-o", &place]].concat());
+    running.wait_for_end(TIMEOUT);
+    let text = running.output();
+    assert_eq!(objects(), before, "{text}");
+    assert!(!text.contains("instead of"), "{text}");
+    let result = result(&run);
+    let rows = |section: usize, table: usize| {
+        let rows = result["sections"][section]["tables"][table]["rows"].as_array();
+        rows.expect("rows").clone()
+    };
+    let meters = rows(0, 0);
+    assert_eq!(meters.len(), 2, "{text}");
+    for (row, unit) in meters.iter().zip(["bytes", "packets"]) {
+        assert_eq!(row[2], unit, "{text}");
+        let [configured, low, high] = [3, 4, 5].map(|column| row[column]["value"].as_f64());
+        let configured = configured.expect("a rate");
+        // Its buckets get tokens once a millisecond.
+        assert!(low.is_none_or(|low| low <= 1.005 * configured), "{row}");
+        assert!(high.is_none_or(|high| high >= 0.995 * configured), "{row}");
+    }
+    for row in rows(0, 2) {
+        assert!(row[6]["value"].as_f64().is_some_and(|refused| refused > 0.0), "{row}");
+    }
+    assert_eq!(rows(1, 0).len(), 2, "{text}");
+    // No flow changes its member.
+    assert_eq!(rows(1, 1)[0][2]["value"], 0.0, "{text}");
+}
+
+#[test]
+fn an_interrupted_test_of_meters_leaves_no_meter() {
+    let protocol = "OpenFlow13";
+    let Some(switch) = OpenVSwitch::start(protocol) else { return };
+    let before = switch.flows(protocol);
+    let meters = || switch.ofctl(&["dump-meters", "br0"], protocol).contains("meter=");
+    let folder = TempDir::new().expect("a folder");
+    let place = folder.path().join("run").to_string_lossy().into_owned();
+    let ports = ["--port", "1@h1", "--port", "2@h2"];
+    let mut running = switch.measure(&[&["--plan", "meters", "-o", &place][..], &ports].concat());
+    assert!(poll(TIMEOUT, meters), "{}", running.output());
+    running.signal(Signal::INT);
+    let mut status = None;
+    poll(TIMEOUT, || {
+        status = running.try_wait();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", running.output());
+    assert_eq!((switch.flows(protocol), meters()), (before, false));
+}
+
 /// Open vSwitch meets every requirement, and its timeouts are in time, so what is found about other
 /// switches is not for a rule that was understood wrongly.
 #[test]

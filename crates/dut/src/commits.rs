@@ -12,20 +12,21 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use p4runtime::client::{Client, WriteError};
+use p4runtime::client::Client;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
     packet_replication_engine_entry::Type as Replication,
-    set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
+    set_forwarding_pipeline_config_request::Action,
 };
 
 use self::packets::Reached;
 use crate::entries::{EntryMaker, key};
 use crate::error::DutError;
 use crate::live::{Traffic, has_same_tables};
+use crate::session::{read_entities, write_updates};
 use crate::stream::PacketStream;
-use crate::window::{Operation, Refusal, TIMEOUT};
+use crate::window::{Operation, Refusal};
 
 pub use self::forwarding::Forwarding;
 
@@ -300,19 +301,7 @@ impl Switch {
             r#type: v1::update::Type::Insert as i32,
             entity: Some(v1::Entity { entity: Some(Kind::TableEntry(entry.clone())) }),
         });
-        let updates: Vec<v1::Update> = updates.collect();
-        let call = self.client.write(updates, Atomicity::ContinueOnError);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
-        answer.map_err(|error| DutError::Request {
-            what: "Write",
-            cause: match error {
-                WriteError::Updates { refused, .. } => {
-                    refused.first().map_or_else(String::new, ToString::to_string)
-                }
-                other => other.to_string(),
-            },
-        })
+        write_updates(&mut self.client, updates.collect()).await
     }
 
     /// Returns how many of `entries` are in the tables.
@@ -360,13 +349,8 @@ impl Switch {
     }
 
     async fn read(&mut self, kind: Kind) -> Result<Vec<Kind>, DutError> {
-        let call = self.client.read(vec![v1::Entity { entity: Some(kind) }]);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let selected = vec![v1::Entity { entity: Some(kind) }];
+        let found = read_entities(&mut self.client, selected).await?;
         Ok(found.into_iter().filter_map(|entity| entity.entity).collect())
     }
 }

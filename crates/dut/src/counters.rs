@@ -21,6 +21,7 @@ use self::age::{Counted, Reading};
 use crate::effects::Range;
 use crate::error::DutError;
 use crate::live::Traffic;
+use crate::session::read_entities;
 use crate::stream::PacketStream;
 use crate::window::TIMEOUT;
 
@@ -237,13 +238,8 @@ impl Switch {
             counter_data: Some(v1::CounterData::default()),
             ..entry.clone()
         };
-        let call = self.client.read(vec![v1::Entity { entity: Some(Kind::TableEntry(selected)) }]);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
+        let found = read_entities(&mut self.client, vec![selected]).await?;
         let counter = found.into_iter().find_map(|entity| match entity.entity {
             Some(Kind::TableEntry(entry)) => entry.counter_data,
             _ => None,

@@ -125,6 +125,15 @@ pub enum DutError {
         /// The number of entries that were added or removed.
         count: usize,
     },
+    /// A meter has another configuration than before the measurement.
+    #[error("the configuration of meter {name} could not be put back")]
+    MeterNotRestored {
+        /// The name or number of the meter.
+        name: String,
+    },
+    /// The switch has other groups or members than before the measurement.
+    #[error("the switch has other groups or members of groups than before they were measured")]
+    GroupsNotRestored,
     /// An interface could not be opened.
     #[error(transparent)]
     Interface(#[from] packetio::OpenError),

@@ -3,8 +3,10 @@
 use std::net::Ipv4Addr;
 
 use etherparse::PacketBuilder;
-use openflow::v1_3::{Instruction, TableId};
+use openflow::v1_3::{GroupId, Instruction, MeterId, TableId};
 use openflow::{BufferId, EncodeError, MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt as _, SeedableRng as _};
 
 use crate::entries::{EntryNumber, scattered};
 use crate::window::Operation;
@@ -91,6 +93,10 @@ pub(crate) enum Output {
     Controller,
     /// No port: the packet is dropped.
     Nowhere,
+    /// A port of the switch, behind a meter. OpenFlow 1.0 has no meters.
+    Metered { meter: u32, port: u32 },
+    /// A group. OpenFlow 1.0 has no groups.
+    Group(u32),
 }
 
 /// A flow entry of a measurement.
@@ -336,16 +342,32 @@ impl FlowMaker {
             FlowMatch::Udp => (OTHER_MAC, self.socket(number)),
         };
         let source = Ipv4Addr::from(u32::from(NETWORK) | 1 << (HOST_BITS - 1) | 1);
-        let builder = PacketBuilder::ethernet2(SOURCE.0, mac.0)
-            .ipv4(source.octets(), address.octets(), 64)
-            .udp(9, port);
-        let mut packet = Vec::with_capacity(PACKET_SIZE);
-        // Writing into a vector does not fail, and the payload is short.
-        let _ = builder.write(&mut packet, &[0; PACKET_SIZE - HEADERS]);
-        // The payload changes from packet to packet, so the packet has no UDP checksum (RFC 768).
-        packet.iter_mut().skip(HEADERS - 2).take(2).for_each(|byte| *byte = 0);
-        packet
+        udp_packet(mac, [(source, 9), (address, port)])
     }
+
+    /// Returns packets of random flows: UDP between random ports of random hosts of
+    /// 198.18.0.0/15. No entry for a single flow matches them.
+    pub(crate) fn spread_packets(&self, seed: u64, count: usize) -> Vec<Vec<u8>> {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        let mut socket = || {
+            let host: u32 = random.random_range(1..1 << HOST_BITS);
+            (Ipv4Addr::from(u32::from(NETWORK) | host), random.random_range(1024..u16::MAX))
+        };
+        (0..count).map(|_| udp_packet(OTHER_MAC, [socket(), socket()])).collect()
+    }
+}
+
+/// Returns a UDP packet between two sockets, to an Ethernet destination.
+fn udp_packet(mac: MacAddress, [source, destination]: [(Ipv4Addr, u16); 2]) -> Vec<u8> {
+    let builder = PacketBuilder::ethernet2(SOURCE.0, mac.0)
+        .ipv4(source.0.octets(), destination.0.octets(), 64)
+        .udp(source.1, destination.1);
+    let mut packet = Vec::with_capacity(PACKET_SIZE);
+    // Writing into a vector does not fail, and the payload is short.
+    let _ = builder.write(&mut packet, &[0; PACKET_SIZE - HEADERS]);
+    // The payload changes from packet to packet, so the packet has no UDP checksum (RFC 768).
+    packet.iter_mut().skip(HEADERS - 2).take(2).for_each(|byte| *byte = 0);
+    packet
 }
 
 fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
@@ -363,15 +385,31 @@ fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
                 expected: "ports up to 65279",
             })?
         }
+        Output::Metered { .. } | Output::Group(_) => {
+            return Err(EncodeError::Value {
+                field: "ofp_action_output.port",
+                value: 0,
+                expected: "a port, since OpenFlow 1.0 has no meters and groups",
+            });
+        }
     };
     Ok(vec![v1_0::Action::output(port)])
 }
 
 fn instructions(output: Output) -> Vec<Instruction> {
-    match actions_v1_3(output) {
-        none if none.is_empty() => Vec::new(),
-        actions => vec![Instruction::ApplyActions(actions)],
-    }
+    let meter = match output {
+        Output::Metered { meter, .. } => Some(Instruction::Meter(MeterId(meter))),
+        Output::Port(_)
+        | Output::Back
+        | Output::Controller
+        | Output::Nowhere
+        | Output::Group(_) => None,
+    };
+    let actions = match actions_v1_3(output) {
+        none if none.is_empty() => None,
+        actions => Some(Instruction::ApplyActions(actions)),
+    };
+    meter.into_iter().chain(actions).collect()
 }
 
 fn actions_v1_3(output: Output) -> Vec<v1_3::Action> {
@@ -379,7 +417,8 @@ fn actions_v1_3(output: Output) -> Vec<v1_3::Action> {
         Output::Nowhere => return Vec::new(),
         Output::Back => PortNumber::IN_PORT,
         Output::Controller => PortNumber::CONTROLLER,
-        Output::Port(port) => PortNumber(port),
+        Output::Port(port) | Output::Metered { port, .. } => PortNumber(port),
+        Output::Group(group) => return vec![v1_3::Action::Group(GroupId(group))],
     };
     vec![v1_3::Action::output(port)]
 }

@@ -16,7 +16,9 @@
 //! those of the controller ([`slow_path`]), and when and how often it sends the digests of packets
 //! ([`digests`]). A second controller shows how long a hand-over between controllers of a P4Runtime
 //! switch takes ([`roles`]). Entries with timeouts show whether the switch acts on them in time
-//! ([`timeouts`]). The commit of a pipeline shows whether packets and entries survive it
+//! ([`timeouts`]). Packets that are sent faster than a meter lets them pass show its rates and
+//! bursts ([`meters`]), and random flows how a group distributes them over its members
+//! ([`groups`]). The commit of a pipeline shows whether packets and entries survive it
 //! ([`commits`]).
 
 pub mod capacity;
@@ -28,9 +30,12 @@ pub mod effects;
 mod entries;
 mod error;
 mod flows;
+pub mod groups;
 mod key_kind;
 pub mod live;
+pub mod meters;
 mod outlet;
+mod paced;
 mod plan;
 pub mod reads;
 pub mod roles;

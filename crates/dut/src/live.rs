@@ -14,7 +14,7 @@ mod run;
 pub use probes::{Flow, Outcome, Ports, Traffic, Wire};
 pub use run::{Kind, Measured, Settings};
 
-pub(crate) use control::{Control, P4RuntimeControl, refused_write};
+pub(crate) use control::{Control, OpenFlowControl, P4RuntimeControl};
 pub(crate) use run::{Changes, check_program, has_same_tables, over_openflow, over_p4runtime};
 
 #[cfg(test)]

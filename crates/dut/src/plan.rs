@@ -10,8 +10,8 @@ use crate::error::DutError;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
 use crate::watch::Watch;
 use crate::{
-    capacity, commits, counters, digests, live, reads, roles, slow_path, sustained, timeouts,
-    updates,
+    capacity, commits, counters, digests, groups, live, meters, reads, roles, slow_path, sustained,
+    timeouts, updates,
 };
 
 /// The tests that are made, and the entries that they use.
@@ -46,6 +46,10 @@ pub struct Plan {
     /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
     /// switches and for P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
+    /// The settings of the test of meters; `None` to leave it out.
+    pub meters: Option<meters::Settings>,
+    /// The settings of the test of groups; `None` to leave it out.
+    pub groups: Option<groups::Settings>,
     /// The settings of the test that commits a pipeline; `None` to leave it out. It is made for
     /// P4Runtime switches, with packets if the [`Target`] has some.
     pub commits: Option<commits::Settings>,
@@ -119,6 +123,10 @@ pub struct Outcome {
     pub roles: Option<roles::Measured>,
     /// The timeouts of entries; empty if they were not measured, or the table has none.
     pub timeouts: Vec<timeouts::Timed>,
+    /// The meters; `None` if they were not measured.
+    pub meters: Option<meters::Measured>,
+    /// The groups; `None` if they were not measured.
+    pub groups: Option<groups::Measured>,
     /// The commits of a pipeline; `None` if they were not measured.
     pub commits: Option<commits::Measured>,
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
@@ -160,6 +168,8 @@ pub fn measure(
             digests: None,
             roles: None,
             timeouts: Vec::new(),
+            meters: None,
+            groups: None,
             commits: None,
             late_errors: 0,
             failures: Vec::new(),
@@ -295,6 +305,13 @@ impl Course<'_> {
                 }
             };
         }
+        if let (Some(settings), false) = (&plan.meters, is_stopped()) {
+            outcome.meters = self.meters(session, settings, watch).await?;
+        }
+        if let (Some(settings), false) = (&plan.groups, is_stopped()) {
+            outcome.groups = self.groups(session, settings).await?;
+            watch.step("groups", 1, 1);
+        }
         if let (Some(settings), Target::P4Runtime { traffic, .. }, false) =
             (&plan.commits, self.target, is_stopped())
         {
@@ -308,6 +325,51 @@ impl Course<'_> {
             }
         }
         Ok(())
+    }
+
+    async fn meters(
+        &self,
+        session: &mut Session,
+        settings: &meters::Settings,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<meters::Measured>, DutError> {
+        let stop = self.stop;
+        let mut step = |done, of| watch.step("meters", done, of);
+        Ok(match (session.channel(), &settings.traffic, self.target) {
+            (Channel::P4Runtime(channel), Some(Ok(traffic)), _) => {
+                let client = &channel.client;
+                Some(meters::over_p4runtime(client, traffic, settings, stop, &mut step).await?)
+            }
+            (Channel::P4Runtime(_), Some(Err(reason)), _) => {
+                Some(meters::Measured { reasons: vec![reason.clone()], ..Default::default() })
+            }
+            (Channel::OpenFlow(channel), _, Target::OpenFlow { ports: Some(ports), .. }) => {
+                let offering = meters::Offering { wires: &ports.wires, settings };
+                Some(meters::over_openflow(channel, &offering, stop, &mut step).await?)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _, _) => None,
+        })
+    }
+
+    async fn groups(
+        &self,
+        session: &mut Session,
+        settings: &groups::Settings,
+    ) -> Result<Option<groups::Measured>, DutError> {
+        let stop = self.stop;
+        Ok(match (session.channel(), &settings.traffic, self.target) {
+            (Channel::P4Runtime(channel), Some(Ok(traffic)), _) => {
+                Some(groups::over_p4runtime(&channel.client, traffic, settings, stop).await?)
+            }
+            (Channel::P4Runtime(_), Some(Err(reason)), _) => {
+                Some(groups::Measured { reasons: vec![reason.clone()], ..Default::default() })
+            }
+            (Channel::OpenFlow(channel), _, Target::OpenFlow { ports: Some(ports), .. }) => {
+                let offering = groups::Offering { wires: &ports.wires, settings };
+                Some(groups::over_openflow(channel, &offering, stop).await?)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _, _) => None,
+        })
     }
 
     async fn effects(

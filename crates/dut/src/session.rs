@@ -24,7 +24,9 @@ use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
 pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
-pub(crate) use self::p4runtime::{P4RuntimeChannel, Stream, take_messages, wire};
+pub(crate) use self::p4runtime::{
+    P4RuntimeChannel, Stream, read_entities, refused_write, take_messages, wire, write_updates,
+};
 
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;

@@ -10,16 +10,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use p4runtime::client::WriteError;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
-    write_request::Atomicity,
 };
 
 use crate::entries::{EntryNumber, Variant};
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Lifetime, Output, Selector};
-use crate::session::{OpenFlowChannel, P4RuntimeChannel, Reply, refused};
+use crate::session::{OpenFlowChannel, P4RuntimeChannel, Reply, refused, write_updates};
 use crate::window::{Operation, TIMEOUT};
 
 /// The timeouts of entries of P4Runtime switches.
@@ -205,17 +203,7 @@ async fn insert(
 }
 
 async fn write(channel: &P4RuntimeChannel, update: v1::Update) -> Result<(), DutError> {
-    let mut client = channel.client.clone();
-    let written = client.write(vec![update], Atomicity::ContinueOnError);
-    let written = tokio::time::timeout(TIMEOUT, written).await;
-    let written = written.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
-    written.map_err(|error| match error {
-        WriteError::Rpc(status) => DutError::Request {
-            what: "Write",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        },
-        other => DutError::Request { what: "Write", cause: other.to_string() },
-    })
+    write_updates(&mut channel.client.clone(), vec![update]).await
 }
 
 /// Measures the timeouts of flow entries of an OpenFlow switch. Flow entries that it does not

@@ -71,6 +71,8 @@ fn short_plan() -> Plan {
         digests: None,
         roles: None,
         timeouts: None,
+        meters: None,
+        groups: None,
         commits: None,
         counters: None,
     }
@@ -450,6 +452,8 @@ fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
         digests: None,
         roles: Some(roles::Settings { rounds: 3 }),
         timeouts: None,
+        meters: None,
+        groups: None,
         commits: None,
         counters: None,
     };

@@ -7,6 +7,8 @@ mod digests;
 mod document;
 mod effects;
 mod fuzz;
+mod groups;
+mod meters;
 mod roles;
 pub(crate) mod slow_path;
 mod sustained;
@@ -24,9 +26,9 @@ use std::time::Duration;
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
     BatchAtomicity, Device, DutError, FlowMatch, Listening, Plan, Target, Watch, capacity,
-    commits as pipelines, counters as ages, digests as digest_lists, live, measure, reads,
-    roles as hand_overs, slow_path as slow, sustained as search, timeouts as expiry,
-    updates as rates,
+    commits as pipelines, counters as ages, digests as digest_lists, groups as spreading, live,
+    measure, meters as policing, reads, roles as hand_overs, slow_path as slow,
+    sustained as search, timeouts as expiry, updates as rates,
 };
 use clap::{Args, Parser, ValueEnum};
 use controllers::openflow::{ServerTls, SwitchConnectionError, Version};
@@ -44,7 +46,10 @@ use crate::progress::Steps;
 use crate::threshold;
 use crate::tls::{self, Pem};
 
-const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path";
+/// The greatest number of packets per second that are sent through meters and to groups.
+const METERED: u64 = 8_000;
+
+const ABOUT: &str = "Measure a P4Runtime or OpenFlow switch: updates, their effects on packets, reads, capacity, slow path, meters, groups";
 
 const LONG_ABOUT: &str = "\
 Measure a P4Runtime or OpenFlow switch from the controller's side.
@@ -58,7 +63,8 @@ refused. With --openflow, Planimeter waits for an OpenFlow switch to connect. It
 with 0x504c414e. The answer to a request is the reply to a barrier behind its flow-mods.
 
 An answer says that the switch has accepted an update. With --port, and for P4Runtime --program, packets on the ports of the \
-switch show when they obey it, and what happens to them meanwhile, and how fast the switch passes packets to its controller.
+switch show when they obey it, what happens to them meanwhile, how fast the switch passes packets to its controller, which rates meters have, and how \
+groups distribute flows.
 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. --port lets \
 it send packets to a P4Runtime switch, and --commit lets it commit pipelines. With --fuzz, random sequences of updates are \
@@ -97,6 +103,8 @@ without acknowledgement.
 again. How long it takes until the new primary may write, and whether the displaced one still can.
   timeouts  Entries with timeouts are inserted, and no packets are sent: how early or late the switch says that they timed out. \
 P4Runtime: if the table has idle timeouts; OpenFlow: idle and hard ones.
+  meters    Packets are sent at several times the rate of a meter: which rate and burst it has, compared with those that were configured. P4Runtime: meters of --program whose colours packets show; OpenFlow 1.3: meters that drop.
+  groups    Random flows are sent to a group: their shares, compared with the weights of the members. P4Runtime: a group of an action selector of --program, whose members send packets to different ports; OpenFlow 1.3: a select group.
   pipeline  P4Runtime: --program is committed --rounds times with VERIFY_AND_COMMIT and RECONCILE_AND_COMMIT: the time until the \
 answer, the entries that are kept and, with --port, the packets that are lost and the time until one is forwarded again. Only if \
 --plan names it, and if the switch has no entries, because a commit deletes them. The pipeline that ran before is put back.
@@ -145,7 +153,8 @@ A figure that was not measured breaks its condition. Figures are insert-rate, mo
 the load with the highest rate), sustained-rate (the highest that is sustained, with --plan sustained), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
 second), wrong-reads, capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
 (packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
-packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary) and early-timeouts.";
+packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary), early-timeouts, \
+meter-deviations (rates, bursts and excesses of meters that certainly deviate) and group-faults (groups whose shares certainly differ from their weights).";
 
 /// The arguments of `planimeter dut`.
 #[derive(Debug, Parser)]
@@ -169,7 +178,7 @@ pub(crate) struct Arguments {
         value_name = "LIST",
         value_delimiter = ',',
         hide_default_value = true,
-        default_value = "updates,reads,capacity,effects,slow-path,digests,roles,timeouts"
+        default_value = "updates,reads,capacity,effects,slow-path,digests,roles,timeouts,meters,groups"
     )]
     plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]. Further tables,
@@ -291,9 +300,9 @@ struct OpenFlow {
     matching: FlowMatch,
 }
 
-/// The flags of the test with packets.
+/// The flags of the tests with packets.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Effects on packets")]
+#[command(next_help_heading = "Tests with packets")]
 struct Packets {
     /// The program that the switch runs, from which packets and their entries are made
     #[arg(long, value_name = "FILE")]
@@ -312,7 +321,8 @@ struct Packets {
     #[arg(long, value_name = "COUNT", default_value_t = 50,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     changes: u32,
-    /// Packets per second, over all rules of a request; halved until the switch forwards them
+    /// Packets per second, over all rules of a request, or at most 8k through a meter or to a group;
+    /// halved until the switch forwards them
     #[arg(long, value_name = "RATE", default_value = "50k", value_parser = decimal)]
     probes: u64,
     #[command(flatten)]
@@ -360,6 +370,10 @@ enum Test {
     Roles,
     /// Whether entries time out early or late.
     Timeouts,
+    /// Rates and bursts of meters.
+    Meters,
+    /// Shares of the members of groups.
+    Groups,
     /// How long the commit of a pipeline takes, and what survives it. Only if it is named.
     Pipeline,
 }
@@ -376,7 +390,9 @@ impl Test {
             | Self::SlowPath
             | Self::Digests
             | Self::Roles
-            | Self::Timeouts => false,
+            | Self::Timeouts
+            | Self::Meters
+            | Self::Groups => false,
         }
     }
 }
@@ -392,8 +408,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(file) = &judging.replay {
         return fuzz::replay(arguments, file);
     }
-    let plan = arguments.plan()?;
-    let target = arguments.target(&plan)?;
+    let mut plan = arguments.plan()?;
+    let target = arguments.target(&mut plan)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
@@ -466,6 +482,17 @@ impl Arguments {
             timeouts: has(Test::Timeouts).then_some(expiry::Settings {
                 entries: if self.quick { 10 } else { 50 },
                 grace: Duration::from_secs(5),
+            }),
+            meters: (with_packets && has(Test::Meters)).then(|| policing::Settings {
+                packets_per_second: self.packets.probes.min(METERED) as f64,
+                time: Duration::from_millis(if self.quick { 500 } else { 2_000 }),
+                traffic: None,
+            }),
+            groups: (with_packets && has(Test::Groups)).then(|| spreading::Settings {
+                flows: if self.quick { 1_000 } else { 10_000 },
+                packets_per_second: self.packets.probes.min(METERED) as f64,
+                seed: crate::environment::SEED,
+                traffic: None,
             }),
             commits: self.commits()?,
         })
@@ -545,7 +572,9 @@ impl Arguments {
             true => packets.port.len() >= 2,
             false => packets.program.is_some() && !packets.port.is_empty(),
         };
-        let is_wanted = has(&Test::Effects) || has(&Test::SlowPath) || has(&Test::Digests);
+        let with_packets =
+            [Test::Effects, Test::SlowPath, Test::Digests, Test::Meters, Test::Groups];
+        let is_wanted = with_packets.iter().any(has);
         if is_possible
             || !is_wanted
             || (is_default && packets.port.is_empty() && packets.program.is_none())
@@ -554,11 +583,11 @@ impl Arguments {
         }
         Err(Failure::input(match is_openflow {
             false => {
-                "the tests of effects, of the slow path and of digests need the program of the switch and its ports: --program FILE --port \
+                "tests with packets need the program of the switch and its ports: --program FILE --port \
                  NUMBER@INTERFACE"
             }
             true => {
-                "the tests of effects and of the slow path need two ports of the switch or more, by which packets enter and \
+                "tests with packets need two ports of the switch or more, by which packets enter and \
                  leave: --port NUMBER@INTERFACE --port NUMBER@INTERFACE"
             }
         }))
@@ -600,15 +629,19 @@ impl Arguments {
         }
     }
 
-    /// Returns the switch, with its ports and packets if the plan has a test with packets.
-    fn target(&self, plan: &Plan) -> Result<Target, Failure> {
+    /// Returns the switch, with its ports and packets if the plan has a test with packets. Adds the
+    /// packets of the tests of meters and groups to the plan.
+    fn target(&self, plan: &mut Plan) -> Result<Target, Failure> {
         let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
         let rules = usize::from(self.packets.rules);
         if let Some(address) = self.openflow.openflow {
             let versions = self.openflow.openflow_version.into_iter().collect();
             let matching = self.openflow.matching;
             let listening = Listening { address, versions, tls: self.tls.openflow()?, matching };
-            let has_packets = plan.effects.is_some() || plan.slow_path.is_some();
+            let has_packets = plan.effects.is_some()
+                || plan.slow_path.is_some()
+                || plan.meters.is_some()
+                || plan.groups.is_some();
             let ports = has_packets.then_some(live::Ports { wires, rules });
             return Ok(Target::OpenFlow { listening, ports });
         }
@@ -617,9 +650,18 @@ impl Arguments {
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
             let is_beside = plan.counters.is_some() || plan.commits.is_some();
-            if plan.effects.is_some() || (is_beside && !wires.is_empty()) {
-                let made = traffic::make(program.clone(), wires.clone(), table, rules)?;
-                traffic = Some(Box::new(made));
+            let has_effects = plan.effects.is_some() || (is_beside && !wires.is_empty());
+            if has_effects || plan.meters.is_some() || plan.groups.is_some() {
+                let made = traffic::Made::of(program.clone(), rules)?;
+                if has_effects {
+                    traffic = Some(Box::new(made.effects(wires.clone(), table)?));
+                }
+                if let Some(settings) = &mut plan.meters {
+                    settings.traffic = Some(made.meters(wires.clone()));
+                }
+                if let Some(settings) = &mut plan.groups {
+                    settings.traffic = Some(made.groups(wires.clone(), settings.flows));
+                }
             }
             if plan.slow_path.is_some() {
                 let place = traffic::slow_path::Place { table, cpu_port: self.packets.cpu_port };

@@ -7,7 +7,9 @@
 //!   holds for any distribution, and an end is absent if there are too few samples to bound the
 //!   tail. A percentile cannot be stated without a sample beyond it ([`can_state`]).
 //! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, whose confidence is
-//!   never below the stated one, even if no event was observed.
+//!   never below the stated one, even if no event was observed. Those of several shares of one whole
+//!   ([`shares`]) hold together, and the chi-square test ([`goodness_of_fit`]) compares the shares
+//!   with those that are expected.
 //! * **Spreads** ([`Spread`]) summarise a few trials of a benchmark by the median, the lowest and
 //!   the highest value.
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
@@ -41,6 +43,7 @@
 //! stop before they converge.
 
 mod beta;
+mod chi_square;
 mod condition;
 mod confidence;
 mod equivalence;
@@ -54,6 +57,7 @@ mod region;
 mod spread;
 mod unit;
 
+pub use chi_square::{GoodnessOfFit, goodness_of_fit};
 pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};
 pub use equivalence::{
@@ -63,7 +67,7 @@ pub use equivalence::{
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
 pub use order::{Ordered, Ranks, can_state};
-pub use proportion::proportion;
+pub use proportion::{proportion, shares};
 pub use region::{Overlap, Region, RegionError};
 pub use spread::Spread;
 pub use unit::Unit;

@@ -20,6 +20,16 @@ pub fn proportion(successes: u64, trials: u64, confidence: Confidence) -> Option
     Some(Interval { low, high })
 }
 
+/// Returns intervals of the shares of one whole that counts belong to, which all hold together with
+/// at least the stated confidence: each is that of [`proportion`] with its share of the remaining
+/// probability (the method of Bonferroni). Returns `None` without counts.
+pub fn shares(counts: &[u64], confidence: Confidence) -> Option<Vec<Interval>> {
+    let all = counts.iter().sum();
+    let each = 1.0 - (1.0 - confidence.level()) / counts.len() as f64;
+    let each = Confidence::new(each)?;
+    counts.iter().map(|count| proportion(*count, all, each)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +77,15 @@ mod tests {
     fn without_trials_there_is_no_interval() {
         assert_eq!(proportion(0, 0, Confidence::P95), None);
         assert_eq!(proportion(3, 2, Confidence::P95), None);
+    }
+
+    #[test]
+    fn shares_of_one_whole_have_wider_intervals_than_a_share_alone() {
+        let all = shares(&[30, 70, 100], Confidence::P95).expect("counts");
+        let alone = Confidence::new(1.0 - 0.05 / 3.0).expect("a level");
+        assert_eq!(Some(all[0]), proportion(30, 200, alone));
+        assert!(all[0].low < of(30, 200).low && all[0].high > of(30, 200).high);
+        assert_eq!(shares(&[], Confidence::P95), None);
+        assert_eq!(shares(&[0, 0], Confidence::P95), None);
     }
 }

@@ -23,7 +23,7 @@ use self::members::Members;
 use self::route::Route;
 use crate::method::Variant;
 use ir::{Program, TableId};
-use pipeline::{Switch, TableEntry};
+use pipeline::{ControlError, Switch, TableEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -193,6 +193,15 @@ impl Workload {
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Adds the members and groups to which the generated table entries refer to a switch with the
+    /// program that has none.
+    ///
+    /// # Errors
+    /// Returns an error if the switch refuses a member or a group.
+    pub fn add_members(&self, switch: &Switch) -> Result<(), ControlError> {
+        self.members.put(switch)
     }
 
     /// Creates a switch with a variant of the program and all table entries, which has processed no

@@ -5,13 +5,11 @@ use std::time::Duration;
 use p4runtime::client::Client;
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
-    write_request::Atomicity,
 };
 
 use super::Config;
 use crate::error::DutError;
-use crate::live::refused_write;
-use crate::session::{Stream, take_messages};
+use crate::session::{Stream, take_messages, write_updates};
 use crate::window::TIMEOUT;
 
 /// A control channel that is polled between packets.
@@ -80,10 +78,7 @@ impl<'a> P4RuntimeControl<'a> {
         let entry = v1::DigestEntry { digest_id: self.digest_id, config };
         let entity = Some(v1::Entity { entity: Some(Kind::DigestEntry(entry)) });
         let update = v1::Update { r#type: kind as i32, entity };
-        let call = self.client.write(vec![update], Atomicity::ContinueOnError);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
-        answer.map_err(|error| refused_write(&error))
+        write_updates(&mut self.client, vec![update]).await
     }
 
     /// Puts the configuration back, or deletes it if the switch had none.

@@ -8,8 +8,8 @@ use crate::effects::{Moment, Span};
 use crate::error::DutError;
 use crate::window::{BatchAtomicity, Operation};
 
-pub(super) use openflow::OpenFlowControl;
-pub(crate) use p4runtime::{P4RuntimeControl, refused as refused_write};
+pub(crate) use openflow::OpenFlowControl;
+pub(crate) use p4runtime::P4RuntimeControl;
 
 /// The moments of a request. Each of them is `None` until it has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

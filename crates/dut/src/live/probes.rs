@@ -28,6 +28,16 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// Returns whether a packet that left by a port with these bytes left in this way.
+    pub(crate) fn is_like(&self, port: u32, bytes: &[u8]) -> bool {
+        match self {
+            Self::Unseen => false,
+            Self::Leaves { port: right, packet } => *right == port && body(packet) == body(bytes),
+        }
+    }
+}
+
 /// The packets of one rule, and how they leave the switch in each state of the rule. `E` is an
 /// entry of a table, as the protocol of the switch expresses it.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,9 +110,11 @@ impl Ports {
         let flow = |number: &EntryNumber| {
             let packet = maker.packet(*number);
             let outcome = |output| match output {
-                Output::Controller | Output::Nowhere => Outcome::Unseen,
+                Output::Controller | Output::Nowhere | Output::Group(_) => Outcome::Unseen,
                 Output::Back => Outcome::Leaves { port: ingress, packet: packet.clone() },
-                Output::Port(port) => Outcome::Leaves { port, packet: packet.clone() },
+                Output::Port(port) | Output::Metered { port, .. } => {
+                    Outcome::Leaves { port, packet: packet.clone() }
+                }
             };
             let entry = |output| FlowEntry { selects: Selector::One(*number), output };
             Flow {

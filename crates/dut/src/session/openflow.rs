@@ -4,6 +4,7 @@
 //! says that the switch has processed the flow-mods (OpenFlow 1.0.0, 5.3.7; 1.3.5, 7.3.8). A switch
 //! answers single flow-mods only with errors, which belong to a flow-mod by its transaction id.
 
+mod objects;
 mod replies;
 mod statistics;
 

@@ -148,12 +148,7 @@ impl P4RuntimeChannel {
         let selected =
             v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
         let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
-        let answer = tokio::time::timeout(TIMEOUT, self.client.read(vec![selected])).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let entities = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let entities = read_entities(&mut self.client, vec![selected]).await?;
         let entries = entities.into_iter().filter_map(|entity| match entity.entity {
             // The default entry is no entry that was inserted.
             Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(entry),
@@ -219,6 +214,42 @@ impl P4RuntimeChannel {
             Some(failure) => Err(failure),
         }
     }
+}
+
+/// Reads entities.
+pub(crate) async fn read_entities(
+    client: &mut Client,
+    wanted: Vec<v1::Entity>,
+) -> Result<Vec<v1::Entity>, DutError> {
+    let answer = tokio::time::timeout(TIMEOUT, client.read(wanted)).await;
+    let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
+    answer.map_err(|status| DutError::Request {
+        what: "Read",
+        cause: format!("{} ({:?})", status.message(), status.code()),
+    })
+}
+
+/// Writes updates. Returns an error if the switch refuses one.
+pub(crate) async fn write_updates(
+    client: &mut Client,
+    updates: Vec<v1::Update>,
+) -> Result<(), DutError> {
+    let answer = client.write(updates, Atomicity::ContinueOnError);
+    let answer = tokio::time::timeout(TIMEOUT, answer).await;
+    let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
+    answer.map_err(|error| refused_write(&error))
+}
+
+/// Returns the error for a Write request of which the switch refused some or all updates.
+pub(crate) fn refused_write(error: &WriteError) -> DutError {
+    let cause = match error {
+        WriteError::Updates { refused, .. } => refused
+            .first()
+            .map_or_else(String::new, |first| format!("{} ({:?})", first.message, first.code)),
+        WriteError::Rpc(status) => format!("{} ({:?})", status.message(), status.code()),
+        other => other.to_string(),
+    };
+    DutError::Request { what: "Write", cause }
 }
 
 /// Appends the messages of the switch that have arrived, without waiting for further ones.

@@ -10,7 +10,10 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::{commits, counters, digests, effects, roles, slow_path, sustained, timeouts, updates};
+use super::{
+    commits, counters, digests, effects, groups, meters, roles, slow_path, sustained, timeouts,
+    updates,
+};
 
 /// Returns the report of a measurement.
 pub(super) fn of(
@@ -78,6 +81,7 @@ pub(super) fn of(
             document.sections.push(effects::section(found));
         }
         None if interrupted || !outcome.failures.is_empty() || has_packets(target) => {}
+        None if outcome.meters.is_some() || outcome.groups.is_some() => {}
         None => document.notes.push(
             "An answer says that the switch has accepted an update. When packets obey it, what is lost meanwhile and \
              whether batches are torn was not measured: that needs --port, and --program for P4Runtime."
@@ -99,6 +103,12 @@ pub(super) fn of(
     if !outcome.timeouts.is_empty() {
         document.findings.extend(timeouts::findings(&outcome.timeouts));
         document.sections.push(timeouts::section(&outcome.timeouts));
+    }
+    if let Some(found) = &outcome.meters {
+        meters::add(&mut document, found);
+    }
+    if let Some(found) = &outcome.groups {
+        groups::add(&mut document, found);
     }
     if let Some(found) = &outcome.commits {
         document.findings.extend(commits::findings(found));

@@ -1,6 +1,8 @@
 //! The figures that conditions of `--threshold` may name.
 
 use ::dut::effects::Summary;
+use ::dut::groups::Distribution;
+use ::dut::meters::MeasuredMeter;
 use ::dut::slow_path::{Crossing, Direction};
 use ::dut::updates::{Load, Measured};
 use ::dut::{Operation, Outcome};
@@ -29,7 +31,7 @@ const fn count(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Figure
     Figure { name, unit: Unit::Count, value }
 }
 
-const FIGURES: [Figure; 23] = [
+const FIGURES: [Figure; 25] = [
     rate("insert-rate", |outcome| highest_rate(outcome, Operation::Insert)),
     rate("modify-rate", |outcome| highest_rate(outcome, Operation::Modify)),
     rate("delete-rate", |outcome| highest_rate(outcome, Operation::Delete)),
@@ -63,6 +65,12 @@ const FIGURES: [Figure; 23] = [
         let early = outcome.timeouts.iter().map(|timed| timed.early()).reduce(|a, b| a + b);
         early.map(|early| early as f64)
     }),
+    count("meter-deviations", meter_deviations),
+    count("group-faults", |outcome| {
+        let groups = &outcome.groups.as_ref()?.groups;
+        let is_fault = |group: &&Distribution| group.assess().is_none_or(|found| found.is_fault());
+        (!groups.is_empty()).then(|| groups.iter().filter(is_fault).count() as f64)
+    }),
 ];
 
 /// The names and units of the figures.
@@ -92,6 +100,19 @@ pub(super) fn broken(
         threshold::broken(condition, &METRICS, "this switch", value)
     });
     broken.collect()
+}
+
+/// Returns the number of certain deviations of meters. Without one, returns `None` if a bucket was
+/// not measured or its rate is not known, because it may have one.
+fn meter_deviations(outcome: &Outcome) -> Option<f64> {
+    let meters = &outcome.meters.as_ref()?.meters;
+    let deviations: usize =
+        meters.iter().flat_map(|meter| &meter.found).map(|one| one.faults().len()).sum();
+    let is_known = |meter: &MeasuredMeter| {
+        !meter.found.is_empty() && meter.found.iter().all(|one| one.observed.rate.is_some())
+    };
+    let are_known = !meters.is_empty() && meters.iter().all(is_known);
+    (deviations > 0 || are_known).then_some(deviations as f64)
 }
 
 fn mean(values: &[f64]) -> Option<f64> {
@@ -130,8 +151,10 @@ mod tests {
     use std::time::Duration;
 
     use ::dut::capacity::{self, Ending};
+    use ::dut::meters::{Bucket, Control, Found, Level, Observed, TokenUnit};
     use ::dut::updates::LoadedTable;
-    use ::dut::{Phase, Protocol, Subject, reads};
+    use ::dut::{Phase, Protocol, Subject, groups, meters, reads};
+    use statistics::Interval;
 
     use super::super::THRESHOLD;
     use super::*;
@@ -186,6 +209,8 @@ mod tests {
             sustained: None,
             commits: None,
             counters: None,
+            meters: None,
+            groups: None,
             timeouts: Vec::new(),
             late_errors: 0,
             failures: Vec::new(),
@@ -211,6 +236,62 @@ mod tests {
                 "threshold wrong-reads == 0 does not hold for this switch: it is 2",
             ]
         );
+    }
+
+    fn is_broken(outcome: &Outcome, condition: &str) -> bool {
+        let condition = threshold::condition(&METRICS)(condition).expect("a condition");
+        !broken(outcome, &[condition], false).is_empty()
+    }
+
+    #[test]
+    fn groups_are_counted_whose_shares_contradict_their_weights() {
+        let group = |counts: [u64; 2]| Distribution {
+            name: String::new(),
+            ports: vec![2, 3],
+            weights: vec![1, 1],
+            counts: counts.to_vec(),
+            changed: 0,
+            lost: 0,
+        };
+        let with = |groups| Outcome {
+            groups: Some(groups::Measured { groups, reasons: Vec::new() }),
+            ..outcome(&[])
+        };
+        assert!(!is_broken(&with(vec![group([500, 500])]), "group-faults == 0"));
+        let faulty = with(vec![group([500, 500]), group([900, 100]), group([0, 0])]);
+        assert!(!is_broken(&faulty, "group-faults == 2"));
+        assert!(is_broken(&with(Vec::new()), "group-faults == 0"));
+    }
+
+    /// `found` never refused a packet, which is a deviation. The rate of `unknown` is not known, and
+    /// a meter without a bucket was not measured; both may deviate.
+    #[test]
+    fn deviations_of_meters_are_counted_if_none_can_be_hidden() {
+        let bucket = Bucket { rate: 1000.0, burst: 1000.0 };
+        let observed =
+            Observed { rate: None, burst: None, excess: -1.0, offered: 10, passed: 10, refused: 0 };
+        let found = Found { level: Level::Committed, configured: bucket, observed, beyond: -1.0 };
+        let known =
+            Observed { rate: Some(Interval { low: 990.0, high: 1010.0 }), refused: 1, ..observed };
+        let [known, unknown] = [known, Observed { refused: 1, ..observed }]
+            .map(|observed| Found { observed, ..found });
+        let with = |each: &[&[Found]]| {
+            let meters = each.iter().map(|found| MeasuredMeter {
+                name: String::new(),
+                unit: TokenUnit::Packets,
+                length: 128,
+                offered: 4000.0,
+                control: Control::default(),
+                found: found.to_vec(),
+            });
+            let meters = Some(meters::Measured { meters: meters.collect(), ..Default::default() });
+            Outcome { meters, ..outcome(&[]) }
+        };
+        assert!(!is_broken(&with(&[&[known]]), "meter-deviations == 0"));
+        assert!(!is_broken(&with(&[&[known], &[found]]), "meter-deviations == 1"));
+        for hidden in [&[&[known, unknown][..]][..], &[&[known], &[]], &[]] {
+            assert!(is_broken(&with(hidden), "meter-deviations == 0"));
+        }
     }
 
     #[test]

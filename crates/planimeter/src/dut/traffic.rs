@@ -1,7 +1,14 @@
 //! The packets and entries with which `planimeter dut` observes updates, made from a program.
 //!
 //! Whether packets show an entry is found by trial: the reference interpreter processes the packet
-//! of a flow without the entry, with it, and with another parameter of its action.
+//! of a flow without the entry, with it, and with another parameter of its action. In the same way
+//! it finds the packets that show the colour of a meter, and those that meet a group.
+
+mod groups;
+mod meters;
+
+use std::sync::Arc;
+use std::time::Duration;
 
 pub(super) mod digests;
 pub(crate) mod slow_path;
@@ -10,9 +17,9 @@ use ::dut::live::{Flow, Outcome, Traffic, Wire};
 use entities::schema::Schema;
 use ir::bits::Bits;
 use ir::{Program, TableId};
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, field_match::FieldMatchType};
 use pipeline::{ActionCall, EntryAction, FieldMatch, Switch, TableEntry, Value};
-use std::time::Duration;
 use throughput::traffic::{Wanted, Workload};
 
 use crate::failure::Failure;
@@ -22,46 +29,64 @@ const PACKET_SIZE: usize = 128;
 /// The number of bytes at the end of a packet that must pass through the program unchanged.
 const TAG: usize = 16;
 
-/// Makes packets and entries for a program, with at most `rules` entries in the table under test.
-/// This is the table with the name `table` or, without a name, the table for which packets show the
-/// most entries. Returns an error if packets show no entry.
-pub(super) fn make(
-    program: Program,
-    wires: Vec<Wire>,
-    table: Option<&str>,
-    rules: usize,
-) -> Result<Traffic, Failure> {
-    let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
-    let p4info = config.p4info.unwrap_or_default();
-    let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
-    let wanted = Wanted { flows: rules, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
-    let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
-    let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
-    let trial = Trial { workload: &workload, schema: schema.objects(), wires: &wires };
-    let names = workload.entries_by_table();
-    let tables = workload.program().tables.iter().enumerate();
-    let tables = tables.filter(|(_, one)| {
-        names.contains_key(one.name.as_str())
-            && table.is_none_or(|name| one.name == name || one.name.ends_with(&format!(".{name}")))
-    });
-    let found = tables.map(|(number, one)| (one.name.clone(), TableId(number as u32)));
-    let found = found.map(|(name, id)| (trial.flows(id), name, id));
-    let best = found.max_by_key(|(flows, ..)| flows.len());
-    let Some((flows, table, id)) = best.filter(|(flows, ..)| !flows.is_empty()) else {
-        return Err(Failure::input(
-            "packets of this program do not show when an entry changes: connect the ports 1 and 2 of the switch, by \
-             which packets enter and leave, or name another --table",
-        ));
-    };
-    let beside = workload.entries().filter(|(other, _)| *other != id);
-    let beside = beside.map(|(table, entry)| trial.message(table, entry));
-    let beside: Option<Vec<v1::TableEntry>> = beside.collect();
-    let Some(beside) = beside else {
-        return Err(Failure::input(
-            "packets of this program need entries whose actions are in an action profile",
-        ));
-    };
-    Ok(Traffic { p4info, table, wires, beside, flows })
+/// Packets and entries that were made from a program.
+pub(super) struct Made {
+    p4info: P4Info,
+    schema: Arc<Schema>,
+    workload: Workload,
+}
+
+impl Made {
+    /// Makes packets and entries for a program, with at most `rules` entries in each table.
+    pub(super) fn of(program: Program, rules: usize) -> Result<Self, Failure> {
+        let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
+        let p4info = config.p4info.unwrap_or_default();
+        let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
+        let wanted =
+            Wanted { flows: rules, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
+        let made =
+            ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
+        let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
+        Ok(Self { p4info, schema: Arc::clone(schema.objects()), workload })
+    }
+
+    fn trial<'a>(&'a self, wires: &'a [Wire]) -> Trial<'a> {
+        Trial { workload: &self.workload, schema: &self.schema, wires }
+    }
+
+    /// Returns the packets and entries of the table under test. This is the table with the name
+    /// `table` or, without a name, the table for which packets show the most entries. Returns an
+    /// error if packets show no entry.
+    pub(super) fn effects(
+        &self,
+        wires: Vec<Wire>,
+        table: Option<&str>,
+    ) -> Result<Traffic, Failure> {
+        let workload = &self.workload;
+        let trial = self.trial(&wires);
+        let names = workload.entries_by_table();
+        let tables = workload.program().tables.iter().enumerate();
+        let tables = tables.filter(|(_, one)| {
+            names.contains_key(one.name.as_str())
+                && table
+                    .is_none_or(|name| one.name == name || one.name.ends_with(&format!(".{name}")))
+        });
+        let found = tables.map(|(number, one)| (one.name.clone(), TableId(number as u32)));
+        let found = found.map(|(name, id)| (trial.flows(id), name, id));
+        let best = found.max_by_key(|(flows, ..)| flows.len());
+        let Some((flows, table, id)) = best.filter(|(flows, ..)| !flows.is_empty()) else {
+            return Err(Failure::input(
+                "packets of this program do not show when an entry changes: connect the ports 1 and 2 of the switch, by \
+                 which packets enter and leave, or name another --table",
+            ));
+        };
+        let Some(beside) = trial.messages(&mut |other, _| other != id) else {
+            return Err(Failure::input(
+                "packets of this program need entries whose actions are in an action profile",
+            ));
+        };
+        Ok(Traffic { p4info: self.p4info.clone(), table, wires, beside, flows })
+    }
 }
 
 /// Returns the port by which packets enter the switch; an error says that this machine is not
@@ -176,6 +201,7 @@ impl Trial<'_> {
     /// `replacement`, or left out if that is `None`. Returns `None` if the switch refuses an entry.
     fn switch(&self, position: usize, replacement: Option<TableEntry>) -> Option<Switch> {
         let switch = Switch::new(self.workload.program().clone()).ok()?;
+        self.workload.add_members(&switch).ok()?;
         for (number, (table, entry)) in self.workload.entries().enumerate() {
             let entry = match (number == position, &replacement) {
                 (false, _) => entry.clone(),
@@ -224,13 +250,29 @@ impl Trial<'_> {
         one.filter(|one| Some(one) == other.as_ref())
     }
 
+    /// Returns the messages of all generated entries that are wanted. Returns `None` if one has its
+    /// action in an action profile.
+    fn messages(
+        &self,
+        is_wanted: &mut dyn FnMut(TableId, usize) -> bool,
+    ) -> Option<Vec<v1::TableEntry>> {
+        let entries = self.workload.entries().enumerate();
+        let wanted = entries.filter(|(number, (table, _))| is_wanted(*table, *number));
+        wanted.map(|(_, (table, entry))| self.message(table, entry)).collect()
+    }
+
     /// Converts an entry to the message of P4Runtime. Returns `None` for actions in an action
     /// profile.
     fn message(&self, table: TableId, entry: &TableEntry) -> Option<v1::TableEntry> {
-        let program = self.workload.program();
-        let name = &program.tables.get(table.index())?.name;
-        let table = self.schema.tables().by_name(name)?;
         let EntryAction::Action(call) = &entry.action else { return None };
+        let action = v1::table_action::Type::Action(self.call(call)?);
+        let action = Some(v1::TableAction { r#type: Some(action) });
+        Some(v1::TableEntry { action, ..self.key(table, entry)? })
+    }
+
+    /// Converts the call of an action to the message of P4Runtime.
+    fn call(&self, call: &ActionCall) -> Option<v1::Action> {
+        let program = self.workload.program();
         let action =
             self.schema.actions().by_name(&program.actions.get(call.action.index())?.name)?;
         let params = action.params.iter().zip(&call.arguments).map(|(param, argument)| {
@@ -238,7 +280,14 @@ impl Trial<'_> {
             Some(v1::action::Param { param_id: param.id.into(), value: bytes(bits).into() })
         });
         let params: Option<Vec<v1::action::Param>> = params.collect();
-        let call = v1::Action { action_id: action.id.into(), params: params? };
+        Some(v1::Action { action_id: action.id.into(), params: params? })
+    }
+
+    /// Converts the key of an entry to a message of P4Runtime without an action.
+    fn key(&self, table: TableId, entry: &TableEntry) -> Option<v1::TableEntry> {
+        let program = self.workload.program();
+        let name = &program.tables.get(table.index())?.name;
+        let table = self.schema.tables().by_name(name)?;
         let fields = table.match_fields.iter().zip(&entry.matches);
         let fields = fields.filter_map(|(field, matching)| {
             let kind = match matching {
@@ -274,7 +323,6 @@ impl Trial<'_> {
         Some(v1::TableEntry {
             table_id: table.id.into(),
             r#match: fields.collect(),
-            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(call)) }),
             priority: i32::try_from(entry.priority).unwrap_or(i32::MAX),
             ..Default::default()
         })

@@ -524,6 +524,122 @@ fn what_a_program_does_not_show_cannot_be_the_only_test() {
     }
 }
 
+/// Returns the command that makes tests of meters and groups in a namespace.
+fn with_meters_and_groups(
+    namespace: &Namespace,
+    switch: &Switch,
+    program: &str,
+    run: &Path,
+) -> Command {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.current_dir(root).args(["dut", &switch.1, "--plan", "meters,groups", "--quick"]);
+    command.args(["--program", program, "--port", "1@h1", "--port", "2@h2", "--port", "3@h3"]);
+    command.arg("-o").arg(run);
+    command
+}
+
+/// The bounds of rates hold whatever the delays are, so that a busy machine does not accuse the
+/// switch.
+#[test]
+fn packets_show_the_rates_of_meters_of_both_units() {
+    const PROGRAM: &str = "crates/dut/tests/meters.p4";
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, PROGRAM, &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &run).output();
+    let output = output.expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let result = document::result(&run);
+    let section = &result["sections"][0];
+    assert_eq!(section["id"], "meters");
+    let rows = section["tables"][0]["rows"].as_array().expect("rows");
+    let named: Vec<[&str; 3]> = rows
+        .iter()
+        .map(|row| [0, 1, 2].map(|column| row[column].as_str().expect("a text")))
+        .collect();
+    // The red packets of one meter are dropped by a table, and those of the other differ from
+    // yellow ones, too.
+    let [cell, rest @ ..] = named.as_slice() else { panic!("{named:?}") };
+    assert!(cell[0].starts_with("MeterIngress.by_cell["), "{named:?}");
+    assert_eq!(cell[1..], ["peak", "packets"]);
+    let levels: Vec<&str> = rest.iter().map(|row| row[1]).collect();
+    assert_eq!(levels, ["committed", "peak", "committed, beside peak"]);
+    for row in rows {
+        let [configured, low, high] = [3, 4, 5].map(|column| row[column]["value"].as_f64());
+        let configured = configured.expect("a rate");
+        assert!(low.is_none_or(|low| low <= configured), "{row}");
+        assert!(high.is_none_or(|high| high >= configured), "{row}");
+    }
+    let text = stdout(&output);
+    assert!(!text.contains("instead of"), "{text}");
+    assert!(text.contains("groups: The program has no action selector."), "{text}");
+    browser::check(&run);
+}
+
+#[test]
+fn random_flows_show_the_weights_of_a_group() {
+    const PROGRAM: &str = "programs/load_balancer.p4";
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, PROGRAM, &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    // The second run finds the switch as it was before the first one.
+    for name in ["run", "again"] {
+        let run = folder.path().join(name);
+        let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &run).output();
+        let output = output.expect("the command runs");
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        let result = document::result(&run);
+        let section = &result["sections"][0];
+        assert_eq!(section["id"], "groups");
+        let rows = section["tables"][0]["rows"].as_array().expect("rows");
+        let shares = rows.iter().map(|row| {
+            let [expected, low, high] = [3, 5, 6].map(|column| row[column]["value"].as_f64());
+            (expected.expect("a share"), low.expect("a bound"), high.expect("a bound"))
+        });
+        let shares: Vec<(f64, f64, f64)> = shares.collect();
+        assert_eq!(shares.len(), 3, "{}", stdout(&output));
+        for ((expected, low, high), weight) in shares.into_iter().zip([1.0, 2.0, 3.0]) {
+            assert!((expected - weight / 6.0).abs() < 1e-9, "{expected}");
+            assert!(low <= expected && expected <= high, "{}", stdout(&output));
+        }
+        let flows = &section["tables"][1]["rows"][0];
+        assert_eq!((&flows[1]["value"], &flows[2]["value"]), (&1000.0.into(), &0.0.into()));
+        let text = stdout(&output);
+        assert!(text.contains("meters: The program has no meter."), "{text}");
+        assert!(!text.contains("entries before the measurement"), "{text}");
+    }
+}
+
+#[test]
+fn an_interrupted_test_of_groups_leaves_no_group() {
+    const PROGRAM: &str = "programs/load_balancer.p4";
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, PROGRAM, &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command =
+        with_meters_and_groups(&namespace, &switch, PROGRAM, &folder.path().join("run"));
+    // At this rate the test takes more than half a minute.
+    let child = command.args(["--probes", "50"]).stdout(Stdio::null()).spawn();
+    let mut child = child.expect("the command runs");
+    std::thread::sleep(Duration::from_secs(4));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("it runs");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    // An entry, a group or a member that is left would be in the way of the next measurement.
+    let again = folder.path().join("again");
+    let output = with_meters_and_groups(&namespace, &switch, PROGRAM, &again).output();
+    let text = stdout(&output.expect("the command runs"));
+    assert!(text.contains("percentage points at most"), "{text}");
+    assert!(!text.contains("it was not changed"), "{text}");
+}
+
 #[test]
 fn packets_need_a_program_and_ports() {
     let switch = Switch::start();

@@ -17,7 +17,7 @@ use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 const PAUSE: Duration = Duration::from_micros(200);
 
 /// An OpenFlow switch, with the flows that it may have because of the measurement.
-pub(in crate::live) struct OpenFlowControl<'a> {
+pub(crate) struct OpenFlowControl<'a> {
     channel: &'a mut OpenFlowChannel,
     entries: BTreeMap<Selector, FlowEntry>,
     request: Option<Request>,
@@ -37,7 +37,7 @@ struct Request {
 }
 
 impl<'a> OpenFlowControl<'a> {
-    pub(in crate::live) fn new(channel: &'a mut OpenFlowChannel) -> Self {
+    pub(crate) fn new(channel: &'a mut OpenFlowChannel) -> Self {
         Self {
             channel,
             entries: BTreeMap::new(),
@@ -45,6 +45,11 @@ impl<'a> OpenFlowControl<'a> {
             moments: Moments::default(),
             looked: Moment(0),
         }
+    }
+
+    /// Returns the channel, for other messages than flow-mods.
+    pub(crate) fn channel(&mut self) -> &mut OpenFlowChannel {
+        self.channel
     }
 
     /// Looks for the answer once. Returns an error if the switch refuses a flow-mod.

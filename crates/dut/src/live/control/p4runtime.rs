@@ -6,13 +6,13 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use p4runtime::client::{Client, WriteError};
-use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+use p4runtime::proto::v1::{self, entity::Entity as Kind};
 
 use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
-use crate::session::wire;
+use crate::session::{read_entities, refused_write, wire, write_updates};
 use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
 /// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
@@ -77,7 +77,7 @@ impl Request {
                     self.moments.request = Some(Span { latest, ..request });
                 }
                 self.call = None;
-                outcome.map_err(|error| refused(&error))?;
+                outcome.map_err(|error| refused_write(&error))?;
             }
             Poll::Pending => {
                 if reading.0 > request.earliest.0 + TIMEOUT.as_nanos() as u64 {
@@ -119,10 +119,7 @@ impl P4RuntimeControl {
     }
 
     async fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), DutError> {
-        let call = self.client.write(updates, Atomicity::ContinueOnError);
-        let answer = tokio::time::timeout(TIMEOUT, call).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Write", patience: TIMEOUT })?;
-        answer.map_err(|error| refused(&error))
+        write_updates(&mut self.client, updates).await
     }
 
     async fn present(&mut self) -> Result<HashSet<(u32, Vec<u8>)>, DutError> {
@@ -135,13 +132,7 @@ impl P4RuntimeControl {
                 ..Default::default()
             })),
         });
-        let selected = selected.collect();
-        let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let found = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let found = read_entities(&mut self.client, selected.collect()).await?;
         let entries = found.iter().filter_map(|entity| match &entity.entity {
             Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(identity(entry)),
             _ => None,
@@ -232,18 +223,6 @@ fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
     };
     let entity = Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) });
     v1::Update { r#type: kind as i32, entity }
-}
-
-/// Returns the error for a Write request of which the switch refused some or all updates.
-pub(crate) fn refused(error: &WriteError) -> DutError {
-    let cause = match error {
-        WriteError::Updates { refused, .. } => refused
-            .first()
-            .map_or_else(String::new, |first| format!("{} ({:?})", first.message, first.code)),
-        WriteError::Rpc(status) => format!("{} ({:?})", status.message(), status.code()),
-        other => other.to_string(),
-    };
-    DutError::Request { what: "Write", cause }
 }
 
 fn identity(entry: &v1::TableEntry) -> (u32, Vec<u8>) {

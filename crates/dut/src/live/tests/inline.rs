@@ -113,7 +113,9 @@ impl InlineControl {
         let port = match entry.output {
             Output::Port(port) => port,
             Output::Back => 1,
-            Output::Nowhere | Output::Controller => panic!("every state is visible"),
+            Output::Nowhere | Output::Controller | Output::Metered { .. } | Output::Group(_) => {
+                panic!("every state is visible")
+            }
         };
         let mut state = self.switch.state();
         match entry.selects {

@@ -33,16 +33,16 @@ pub(super) struct ReportedFlow {
 const MAX_PARTS: usize = 1 << 15;
 
 /// A part of the answer to a request for statistics.
-enum Statistics {
+pub(super) enum Statistics {
     V1_0(v1_0::StatsReplyBody),
     V1_3(v1_3::MultipartReplyBody),
 }
 
 /// A request for statistics, as each version states it.
-struct Wanted {
-    what: &'static str,
-    v1_0: v1_0::StatsRequestBody,
-    v1_3: v1_3::MultipartRequestBody,
+pub(super) struct Wanted {
+    pub(super) what: &'static str,
+    pub(super) v1_0: v1_0::StatsRequestBody,
+    pub(super) v1_3: v1_3::MultipartRequestBody,
 }
 
 impl OpenFlowChannel {
@@ -237,14 +237,14 @@ impl OpenFlowChannel {
         Ok(numbers)
     }
 
-    fn take_xid(&mut self) -> Xid {
+    pub(super) fn take_xid(&mut self) -> Xid {
         let xid = Xid(self.next_xid);
         self.next_xid += 1;
         xid
     }
 
     /// Requests statistics, and passes each part of the answer to `take`.
-    fn statistics(
+    pub(super) fn statistics(
         &mut self,
         wanted: Wanted,
         take: &mut dyn FnMut(Statistics),

@@ -42,6 +42,8 @@ fn short_plan() -> Plan {
         digests: None,
         roles: None,
         timeouts: None,
+        meters: None,
+        groups: None,
         commits: None,
         counters: None,
     }
@@ -194,6 +196,8 @@ fn flows_that_the_switch_loses_are_missing() {
             digests: None,
             roles: None,
             timeouts: None,
+            meters: None,
+            groups: None,
             commits: None,
             counters: None,
         };

@@ -12,9 +12,9 @@ use super::Control;
 use crate::effects::Moment;
 use crate::error::DutError;
 use crate::live::{self, Control as _};
-use crate::session::{Stream, take_messages};
+use crate::session::{Stream, read_entities, take_messages};
 use crate::tag::Tag;
-use crate::window::{BatchAtomicity, Operation, TIMEOUT};
+use crate::window::{BatchAtomicity, Operation};
 
 /// A P4Runtime switch.
 pub(in crate::slow_path) struct P4RuntimeControl<'a> {
@@ -111,12 +111,7 @@ impl DefaultEntry {
     async fn present(&mut self) -> Result<v1::TableEntry, DutError> {
         let selected = of_table(self.before.table_id);
         let selected = vec![v1::Entity { entity: Some(Kind::TableEntry(selected)) }];
-        let answer = tokio::time::timeout(TIMEOUT, self.client.read(selected)).await;
-        let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
-        let entities = answer.map_err(|status| DutError::Request {
-            what: "Read",
-            cause: format!("{} ({:?})", status.message(), status.code()),
-        })?;
+        let entities = read_entities(&mut self.client, selected).await?;
         let mut entries = entities.into_iter().filter_map(|entity| match entity.entity {
             Some(Kind::TableEntry(entry)) if entry.is_default_action => Some(entry),
             _ => None,
