@@ -23,6 +23,7 @@ fn start(state: Option<&Path>, check_references: bool) -> (Switch, Vec<Port>) {
         updates: Vec::new(),
         state: state.map(Path::to_owned),
         durability: softswitch::Durability::default(),
+        queues: Default::default(),
         check_references,
         ports: near,
     };
