@@ -55,7 +55,7 @@ pub use self::compiled::Constraint;
 pub use self::entry::{Entry, Key, KeyType, Kind, Match, Subject};
 pub use self::problem::{Compiled, Problem};
 pub use self::solve::{Goal, Solution, Wishes};
-pub use self::text::{Text, given_strings};
+pub use self::text::Text;
 pub use self::violation::Violation;
 
 /// The name of the annotation that constrains the entries of a table.

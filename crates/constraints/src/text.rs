@@ -74,45 +74,6 @@ impl Text {
     }
 }
 
-/// Reads the pairs of `@p4runtime_translation_mappings({{"name", 1}, ...})` (specification of
-/// P4Runtime 1.4, "Translation of Port Numbers", and SAI P4), as P4Info has the annotation: the
-/// number of the program as big-endian bytes, and the string that controllers write instead. Returns
-/// no pairs for any other annotation.
-#[must_use]
-pub fn given_strings(annotation: &str) -> Vec<(Box<[u8]>, Box<[u8]>)> {
-    let mut pairs = Vec::new();
-    let rest = annotation.trim().strip_prefix("@p4runtime_translation_mappings");
-    let Some(mut rest) = rest else { return pairs };
-    // Each pair is a string literal, a comma and a number.
-    while let Some(start) = rest.find('"') {
-        let literal = rest.get(start..).unwrap_or("");
-        let Some(end) = end_of_literal(literal) else { break };
-        let text = literal.get(..end).and_then(Text::from_literals);
-        rest = literal.get(end..).unwrap_or("");
-        let number = rest.trim_start().strip_prefix(',').map(str::trim_start).unwrap_or("");
-        let number = number.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or("");
-        let number = match number.get(..2) {
-            Some("0x" | "0X") => u128::from_str_radix(number.get(2..).unwrap_or(""), 16),
-            _ => number.parse(),
-        };
-        if let (Some(text), Ok(number)) = (text, number) {
-            pairs.push((number.to_be_bytes().into(), text.text().as_bytes().into()));
-        }
-    }
-    pairs
-}
-
-/// Returns the length of the string literal at the beginning of a text.
-fn end_of_literal(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    let mut characters = text.char_indices().skip(1);
-    characters.find_map(|(offset, character)| {
-        let ends = character == '"' && !escaped;
-        escaped = character == '\\' && !escaped;
-        ends.then_some(offset + 1)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,16 +100,5 @@ mod tests {
         assert_eq!(read("@entry_restriction(\"a)"), Some(None));
         assert_eq!(read("@entry_restrictions(\"a\")"), None);
         assert_eq!(read("@action_restriction(\"a\")"), None);
-    }
-
-    #[test]
-    fn given_strings_of_a_translation() {
-        let pairs = given_strings(
-            r#"@p4runtime_translation_mappings({ { "" , 0 } , { "a\"b" , 0x10 } , { 3 } })"#,
-        );
-        let number = |number: u128| -> Box<[u8]> { number.to_be_bytes().into() };
-        let string = |text: &str| -> Box<[u8]> { text.as_bytes().into() };
-        assert_eq!(pairs, [(number(0), string("")), (number(16), string("a\"b"))]);
-        assert_eq!(given_strings("@p4runtime_translation(\"\" , string)"), []);
     }
 }

@@ -61,7 +61,7 @@ fn solutions_satisfy_the_oracle_and_are_found_where_there_are_any() {
     const WIDTH: u32 = 2;
     let entries = all_entries(WIDTH);
     let (mut solved, mut impossible) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..200 {
         let expression = Generator::new(seed, WIDTH).conjunction(3);
         let text = expression.to_string();
         let constraint = Constraint::compile(&text, Subject::Table(&keys(WIDTH)))
@@ -80,7 +80,7 @@ fn solutions_satisfy_the_oracle_and_are_found_where_there_are_any() {
         assert_eq!(constraint.solve(Goal::Satisfy, Wishes::default(), seed), Some(solution));
         solved += 1;
     }
-    assert!(solved > 200 && impossible > 5, "{solved} solved, {impossible} impossible");
+    assert!(solved > 100 && impossible > 2, "{solved} solved, {impossible} impossible");
 }
 
 /// A near miss breaks the part that it is to break, and no other.
@@ -132,6 +132,26 @@ fn an_entry_for_a_packet_matches_it() {
         found += 1;
     }
     assert!(found > 100, "{found}");
+}
+
+/// Preferred matches of every kind are kept, value and all, where nothing speaks against them.
+#[test]
+fn preferred_matches_are_kept() {
+    const WIDTH: u32 = 4;
+    let constraint = Constraint::compile("e != 3", Subject::Table(&keys(WIDTH)));
+    let constraint = constraint.expect("it compiles").constraint;
+    let preferred = [
+        Match::exact(&[5]),
+        Match::ternary(&[9], &[13]),
+        Match::lpm(&[12], 2),
+        Match::range(&[3], &[7]),
+        Match::exact(&[6]),
+    ];
+    for seed in 0..20 {
+        let wishes = Wishes { accepts: &[], preferred: &preferred };
+        let solution = constraint.solve(Goal::Satisfy, wishes, seed).expect("an entry");
+        assert_eq!(solution.matches[..], preferred[..], "seed {seed}");
+    }
 }
 
 /// The preferred matches are kept if they satisfy the constraint, and give way if they do not.

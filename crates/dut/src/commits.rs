@@ -98,12 +98,12 @@ pub struct Measured {
     pub refusal: Option<Refusal>,
 }
 
-/// Makes the rounds, and puts the pipeline back that the switch ran before, also after an error. With
-/// `traffic`, packets are sent while pipelines are committed.
+/// Makes the rounds, and puts the pipeline back that the switch ran before, also after an error.
+/// With `traffic`, packets are sent while pipelines are committed.
 ///
 /// # Errors
-/// Returns an error if the switch has entries, does not return its pipeline, refuses the new one, or
-/// cannot be restored.
+/// Returns an error if the switch has entries, does not return its pipeline, refuses the new one,
+/// or cannot be restored.
 pub(crate) async fn measure(
     client: &Client,
     settings: &Settings,
@@ -196,7 +196,8 @@ impl Rounds {
         Ok(measured)
     }
 
-    /// Commits the pipeline without a measurement, which clears the tables, and inserts the entries.
+    /// Commits the pipeline without a measurement, which clears the tables, and inserts the
+    /// entries.
     async fn renew(&mut self) -> Result<(), DutError> {
         match self.switch.commit(Commit::Verify, self.config.clone()).await? {
             Ok(_) => {}

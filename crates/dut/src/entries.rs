@@ -67,8 +67,6 @@ pub enum MakerError {
 pub struct EntryMaker {
     table: Table,
     action: Action,
-    /// The positions of the key fields in which entries differ, the widest first.
-    widest_first: Vec<usize>,
     /// What the constraints on the table and its action require.
     pattern: Pattern,
 }
@@ -118,9 +116,7 @@ impl EntryMaker {
     fn of(schema: &Schema, table: &Table) -> Result<Self, &'static str> {
         let action = usable_action(schema, table)?;
         let pattern = Pattern::new(schema.restrictions(), table, action)?;
-        let mut widest_first: Vec<usize> = pattern.free().collect();
-        widest_first.sort_by_key(|at| std::cmp::Reverse(bits(&table.match_fields[*at])));
-        Ok(Self { table: table.clone(), action: action.clone(), widest_first, pattern })
+        Ok(Self { table: table.clone(), action: action.clone(), pattern })
     }
 
     /// Returns the kind of the table's key.
@@ -144,7 +140,7 @@ impl EntryMaker {
     /// Returns the number of different entries that can be made.
     #[must_use]
     pub fn different(&self) -> u64 {
-        let free = self.widest_first.iter().map(|at| bits(&self.table.match_fields[*at]));
+        let free = self.pattern.free().iter().map(|at| bits(&self.table.match_fields[*at]));
         let all: u32 = free.fold(0, u32::saturating_add);
         1_u64.checked_shl(all).unwrap_or(u64::MAX)
     }
@@ -170,15 +166,7 @@ impl EntryMaker {
 
     /// Returns the matches of an entry, one for each key field.
     fn matches(&self, number: EntryNumber) -> Vec<Match<'static>> {
-        let mut matches = self.pattern.matches().to_vec();
-        let mut rest = number.0;
-        for at in &self.widest_first {
-            let field = &self.table.match_fields[*at];
-            let bits = bits(field).min(u64::BITS);
-            matches[*at] = match_of(field, scattered(rest, bits));
-            rest = rest.checked_shr(bits).unwrap_or(0);
-        }
-        matches
+        self.pattern.matches(&self.table, number)
     }
 
     /// Makes the update that inserts, modifies or deletes an entry.
@@ -378,6 +366,21 @@ mod tests {
         assert!(unknown.to_string().contains("I.kinds"), "{unknown}");
         let constant = EntryMaker::new(&schema, Some("fixed")).expect_err("it is constant");
         assert!(constant.to_string().contains("its entries are constant"), "{constant}");
+    }
+
+    /// A key that is narrow and constrained is fixed, so that entries differ in a wide one.
+    #[test]
+    fn entries_differ_in_a_wide_key_that_needs_a_narrow_one() {
+        let constraint = "@entry_restriction(\"h.ethernet.src::mask != 0 -> m.class == 1; \
+                          h.ethernet.dst::prefix_length == 0; h.ethernet.type == 7; m.vrf == 1\")";
+        let text = include_str!("../tests/kinds.p4")
+            .replace("table kinds", &format!("{constraint} table kinds"));
+        let maker = EntryMaker::new(&crate::testing::schema(&text), Some("kinds"));
+        let maker = maker.expect("it is suitable");
+        let numbers = maker.absent(5000, &[]);
+        let keys: HashSet<Vec<u8>> =
+            numbers.iter().map(|number| key(&maker.entry(*number, Variant::First))).collect();
+        assert_eq!(keys.len(), 5000);
     }
 
     /// The switch that made the constraint accepts every entry that the maker numbers, and the

@@ -3,11 +3,11 @@
 //!
 //! [`measure`] becomes the controller of a switch and measures one table: how many entries the
 //! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
-//! which rate it sustains ([`sustained`]),
-//! how fast it sends entries ([`reads`]) and how old the values of counters are ([`counters`]), and how many it accepts ([`capacity`]). For a P4Runtime
+//! which rate it sustains ([`sustained`]), how fast it sends entries ([`reads`]) and how old the
+//! values of counters are ([`counters`]), and how many it accepts ([`capacity`]). For a P4Runtime
 //! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
-//! are flows that no other controller uses. All are removed again. The two protocols differ only
-//! in the control channel of a session and in that of a measurement with packets.
+//! are flows that no other controller uses. All are removed again. The two protocols differ only in
+//! the control channel of a session and in that of a measurement with packets.
 //!
 //! An answer says that the switch has accepted an update, but not that packets obey it yet. For
 //! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
@@ -55,6 +55,7 @@ pub use entries::{EntryMaker, EntryNumber, MakerError, Variant};
 pub use error::DutError;
 pub use flows::FlowMatch;
 pub use key_kind::KeyKind;
+pub use outlet::Outlet;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening, Target};
 pub use watch::Watch;

@@ -11,7 +11,7 @@ use crate::live::Wire;
 use crate::window::TIMEOUT;
 
 /// An open interface.
-pub(crate) struct Outlet {
+pub struct Outlet {
     /// The number of the switch's port behind it.
     number: u32,
     port: Port,
@@ -22,7 +22,10 @@ pub(crate) struct Outlet {
 
 impl Outlet {
     /// Opens interfaces.
-    pub(crate) fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
+    ///
+    /// # Errors
+    /// Returns an error if the system refuses an interface.
+    pub fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
         let opened = wires.iter().map(|wire| {
             let port = packetio::open(&wire.0, 1, RingMemory::here(1))?;
             Ok(Self::new(wire.0.number, port))
@@ -42,12 +45,16 @@ impl Outlet {
     }
 
     /// Returns the number of the switch's port.
-    pub(crate) fn number(&self) -> u32 {
+    #[must_use]
+    pub fn number(&self) -> u32 {
         self.number
     }
 
     /// Sends a packet. Returns whether the queue of the interface had room for it.
-    pub(crate) fn send(&mut self, packet: &[u8]) -> Result<bool, DutError> {
+    ///
+    /// # Errors
+    /// Returns an error if the interface is down, or cannot send a packet of this length.
+    pub fn send(&mut self, packet: &[u8]) -> Result<bool, DutError> {
         let missing = || DutError::NoWire { port: self.number };
         let queue = self.port.queues.first_mut().ok_or_else(missing)?;
         match queue.transmit(packet) {
@@ -67,7 +74,10 @@ impl Outlet {
     }
 
     /// Returns the packets that have arrived.
-    pub(crate) fn receive(&mut self) -> Result<&Burst, DutError> {
+    ///
+    /// # Errors
+    /// Returns an error if the interface can no longer be read.
+    pub fn receive(&mut self) -> Result<&Burst, DutError> {
         self.burst.clear();
         for queue in &mut self.port.queues {
             queue.receive(&mut self.burst)?;

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// The tests that are made, and the entries that they use.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The largest number of different entries that are made for the measured table. The P4Runtime
     /// test of effects is not limited by it; it brings entries of its own.
@@ -26,8 +26,8 @@ pub struct Plan {
     pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
-    /// The settings of the test of a counter's age; `None` to leave it out. It is made for P4Runtime
-    /// switches if the [`Target`] has packets, and if they are counted.
+    /// The settings of the test of a counter's age; `None` to leave it out. It is made for
+    /// P4Runtime switches if the [`Target`] has packets, and if they are counted.
     pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,

@@ -47,6 +47,9 @@ pub struct Takeover {
     pub later: u64,
     /// The number of these writes that the switch accepted, which it must refuse.
     pub accepted: u64,
+    /// The time from when the second controller was notified until the latest of the accepted
+    /// writes was sent; `None` if there is none.
+    pub accepted_for: Option<Duration>,
 }
 
 /// A primary that left. All times begin when its stream was ended.
@@ -161,12 +164,14 @@ async fn hand_over(
         .await
         .map_err(|error| DutError::Request { what: "Write", cause: error.to_string() })?;
     let later: Vec<&Written> = writes.iter().filter(|one| one.sent > primary).collect();
+    let accepted: Vec<&&Written> = later.iter().filter(|one| one.is_accepted).collect();
     let takeover = Takeover {
         primary: primary - begin,
         write: write - begin,
         backup: backup.map(|at| at.saturating_sub(begin)),
         later: later.len() as u64,
-        accepted: later.iter().filter(|one| one.is_accepted).count() as u64,
+        accepted: accepted.len() as u64,
+        accepted_for: accepted.last().map(|one| one.sent - primary),
     };
 
     let begin = clock.elapsed();

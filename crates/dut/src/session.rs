@@ -278,10 +278,11 @@ impl Session {
         self.numbers.get(..fits).unwrap_or(&self.numbers)
     }
 
-    /// Returns the entries with which the table is filled to `occupancy` percent, and those that can
-    /// be inserted then. The percentage is that of the declared size, or of the entries that the
-    /// measurement may use if they are fewer. A tenth of the size is left free, unless the table is
-    /// filled to more than 80 %: then as many entries can be inserted as are a tenth of the size.
+    /// Returns the entries with which the table is filled to `occupancy` percent, and those that
+    /// can be inserted then. The percentage is that of the declared size, or of the entries that
+    /// the measurement may use if they are fewer. A tenth of the size is left free, unless the
+    /// table is filled to more than 80 %: then as many entries can be inserted as are a tenth of
+    /// the size.
     pub(crate) fn room(&self, occupancy: u8) -> Room {
         let share = |size: usize, percent: u8| {
             size / 100 * usize::from(percent) + size % 100 * usize::from(percent) / 100

@@ -7,8 +7,8 @@
 //! in the table. Requests always wait at the switch: a further one is sent as soon as an answer
 //! arrives. The rates of the rounds are independent samples.
 //!
-//! Loads differ in one property from a base: in the number of updates in a request, in the number of
-//! entries that the table has beforehand, or in the atomicity of requests. Further tables are
+//! Loads differ in one property from a base: in the number of updates in a request, in the number
+//! of entries that the table has beforehand, or in the atomicity of requests. Further tables are
 //! measured with the base load.
 
 use std::sync::atomic::{AtomicBool, Ordering};

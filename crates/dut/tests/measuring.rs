@@ -3,7 +3,6 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,17 +13,11 @@ use dut::{
     BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
     commits, measure, reads, roles, sustained, timeouts, updates,
 };
-use p4lang::preprocess::{MemoryFiles, Options};
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{Client, ClientOptions, Standing};
+use made_server::{as_controller, compile};
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
-use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
-use p4runtime::server::{DeviceHandle, NoObserver, Server, ServerOptions};
-use p4runtime::session::{DeviceOptions, PipelineRegistry};
-use tokio::runtime::Runtime;
 
-const TIMEOUT: Duration = Duration::from_secs(20);
+const PROGRAM: &str = include_str!("kinds.p4");
 
 /// A server with one device that runs a program with the tables of `kinds.p4`.
 struct Served {
@@ -33,51 +26,7 @@ struct Served {
 
 impl Served {
     fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.set_nonblocking(true).expect("a socket");
-        let address = listener.local_addr().expect("it is bound").to_string();
-        thread::spawn(move || {
-            runtime().block_on(async {
-                let registry = Arc::new(PipelineRegistry::new());
-                let device = p4runtime::session::Device::new(1, DeviceOptions::default(), registry);
-                let handle = DeviceHandle::new(device, Arc::new(NoObserver));
-                let server = Server::new([handle], ServerOptions::default()).expect("one device");
-                let listener = tokio::net::TcpListener::from_std(listener).expect("a socket");
-                server.serve(listener, std::future::pending()).await;
-            });
-        });
-        let served = Self { address };
-        served.as_controller(1, async |client| {
-            let pushed = client.set_pipeline(Action::VerifyAndCommit, Some(program())).await;
-            pushed.expect("it is valid");
-        });
-        served
-    }
-
-    /// Runs `work` as the primary controller, and waits until the switch has no primary any more.
-    fn as_controller<T>(&self, election_id: u128, work: impl AsyncFnOnce(&mut Client) -> T) -> T {
-        let connect = async || {
-            let options = ClientOptions::default();
-            Client::connect(&self.address, 1, &options).await.expect("a server")
-        };
-        let done = runtime().block_on(async {
-            let mut client = connect().await;
-            let id = ElectionId(election_id);
-            let _stream = client.become_primary("", id, TIMEOUT).await.expect("no other");
-            work(&mut client).await
-        });
-        runtime().block_on(async {
-            let mut client = connect().await;
-            loop {
-                let (_sender, mut receiver) =
-                    client.open_stream("", None, None).await.expect("a stream");
-                match receiver.arbitrated().await.expect("an answer") {
-                    Standing::Backup { .. } => tokio::time::sleep(Duration::from_millis(5)).await,
-                    Standing::Primary | Standing::NoPrimary { .. } => break,
-                }
-            }
-        });
-        done
+        Self { address: made_server::serve(PROGRAM) }
     }
 
     /// Returns the switch, of which one table is measured.
@@ -87,7 +36,7 @@ impl Served {
 }
 
 fn target(address: String, table: &str) -> Target {
-    let device = Device { address, device_id: 1, tls: None };
+    let device = Device { address, device_id: made_server::DEVICE_ID, tls: None };
     Target::P4Runtime {
         device,
         table: Some(table.to_owned()),
@@ -95,22 +44,6 @@ fn target(address: String, table: &str) -> Target {
         slow_path: None,
         digests: None,
     }
-}
-
-fn runtime() -> Runtime {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime")
-}
-
-fn program() -> v1::ForwardingPipelineConfig {
-    config(include_str!("kinds.p4"))
-}
-
-fn config(source: &str) -> v1::ForwardingPipelineConfig {
-    let options = Options::default();
-    let compiled = p4lang::compile_text("kinds.p4", source, &options, &MemoryFiles::default());
-    let program = compiled.program.expect("it is valid");
-    p4lang::device_config::to_pipeline_config(&program).expect("it has a P4Info")
 }
 
 struct Silent;
@@ -279,14 +212,14 @@ fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
 #[test]
 fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
     let served = Served::new();
-    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let schema = p4runtime::p4info::Schema::new(compile(PROGRAM).p4info.expect("it has one"));
     let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let maker = maker.expect("it is suitable");
     let numbers = (0..100).map(dut::EntryNumber);
     let updates = numbers.map(|number| maker.update(number, Operation::Insert)).collect();
     let all = v1::TableEntry { table_id: maker.table().id.into(), ..Default::default() };
     let all = v1::Entity { entity: Some(Kind::TableEntry(all)) };
-    let before = served.as_controller(2, async |client| {
+    let before = as_controller(&served.address, 2, async |client| {
         client.write(updates, Atomicity::ContinueOnError).await.expect("they are new");
         client.read(vec![all.clone()]).await.expect("they are there")
     });
@@ -294,14 +227,14 @@ fn entries_of_others_are_neither_changed_nor_counted_as_refusals() {
     assert_eq!(found.failures, [""; 0]);
     assert_eq!((found.subject.present, found.subject.usable), (100, 3996));
     assert!(found.updates.iter().all(|one| one.refused() == 0));
-    let after = served.as_controller(1000, async |client| client.read(vec![all]).await);
+    let after = as_controller(&served.address, 1000, async |client| client.read(vec![all]).await);
     assert_eq!(before, after.expect("they are there"));
 }
 
 #[test]
 fn a_switch_with_another_primary_is_refused() {
     let served = Served::new();
-    let refused = served.as_controller(7, async |_| {
+    let refused = as_controller(&served.address, 7, async |_| {
         let target = served.target("kinds");
         let measured = thread::spawn(move || {
             let plan = short_plan();
@@ -457,7 +390,7 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
         .replace("table masks", "table other_masks")
         .replace("masks.apply", "other_masks.apply");
     for (source, is_same) in [(include_str!("kinds.p4"), true), (other.as_str(), false)] {
-        let commits = commits::Settings { config: config(source), rounds: 2, entries: 50 };
+        let commits = commits::Settings { config: compile(source), rounds: 2, entries: 50 };
         let plan = Plan {
             updates: None,
             reads: None,
@@ -475,30 +408,30 @@ fn a_commit_clears_the_tables_reconciling_keeps_them_and_the_pipeline_is_put_bac
         assert_eq!(kept(&commits.verified), [(50, 0); 2]);
         assert_eq!(kept(&commits.reconciled), [(50, 50); 2]);
     }
-    let back = served.as_controller(500, async |client| {
+    let back = as_controller(&served.address, 500, async |client| {
         let found = client.get_pipeline(ResponseType::All).await;
         found.expect("it runs one").p4info
     });
-    assert_eq!(back, program().p4info);
+    assert_eq!(back, compile(PROGRAM).p4info);
 }
 
 #[test]
 fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
     let served = Served::new();
-    let schema = p4runtime::p4info::Schema::new(program().p4info.expect("it has one"));
+    let schema = p4runtime::p4info::Schema::new(compile(PROGRAM).p4info.expect("it has one"));
     let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("narrow"));
     let update = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
-    served.as_controller(2, async |client| {
+    as_controller(&served.address, 2, async |client| {
         client.write(vec![update], Atomicity::ContinueOnError).await.expect("it is new");
     });
-    let commits = Some(commits::Settings { config: program(), rounds: 2, entries: 50 });
+    let commits = Some(commits::Settings { config: compile(PROGRAM), rounds: 2, entries: 50 });
     let plan = Plan { updates: None, reads: None, capacity: None, commits, ..short_plan() };
     let found = outcome(&served.target("kinds"), &plan);
     assert!(found.commits.is_none());
     let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
     assert!(failure.contains("the switch has 1 entries, members or groups"), "{failure}");
     let all = v1::Entity { entity: Some(Kind::TableEntry(v1::TableEntry::default())) };
-    let there = served.as_controller(500, async |client| client.read(vec![all]).await);
+    let there = as_controller(&served.address, 500, async |client| client.read(vec![all]).await);
     let there = there.expect("it answers").into_iter().filter(|entity| {
         matches!(&entity.entity, Some(Kind::TableEntry(entry)) if !entry.is_const && !entry.is_default_action)
     });

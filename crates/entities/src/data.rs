@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::schema::TranslatedTypeId;
+
 /// A resolved P4 type. Types are finite and not deeply nested, so code may recurse over a type
 /// without a limit of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,8 +41,9 @@ pub enum DataType {
     Error(Arc<[String]>),
     /// An enum whose underlying type has this width in bits. Values without a name are legal.
     SerializableEnum(u32),
-    /// A translated type whose values are strings for the control plane.
-    Text,
+    /// A translated type whose values are strings for the control plane. `None` stands for a type
+    /// that P4Info does not name.
+    Text(Option<TranslatedTypeId>),
 }
 
 /// A type whose values are strings of bits.
@@ -101,7 +104,7 @@ impl DataType {
     #[must_use]
     pub fn has_text(&self) -> bool {
         match self {
-            Self::Text => true,
+            Self::Text(_) => true,
             Self::Tuple(types) | Self::Struct(types) => types.iter().any(Self::has_text),
             _ => false,
         }
@@ -116,7 +119,7 @@ impl DataType {
         let first = |members: &[String]| members.first().cloned().unwrap_or_default();
         match self {
             Self::Bits(BitsType::Varbit(_)) => Data::Varbit { bits: 0, bytes: Box::default() },
-            Self::Bits(_) | Self::Text => Data::Bits(zero()),
+            Self::Bits(_) | Self::Text(_) => Data::Bits(zero()),
             Self::Bool => Data::Bool(false),
             Self::Tuple(types) => Data::Tuple(members(types)),
             Self::Struct(types) => Data::Struct(members(types)),
@@ -147,7 +150,7 @@ impl fmt::Display for DataType {
             Self::Enum(members) => write!(f, "enum of {} members", members.len()),
             Self::Error(_) => f.write_str("error"),
             Self::SerializableEnum(bits) => write!(f, "enum over bit<{bits}>"),
-            Self::Text => f.write_str("string"),
+            Self::Text(_) => f.write_str("string"),
         }
     }
 }

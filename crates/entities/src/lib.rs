@@ -10,6 +10,7 @@
 //! * [`schema`]: the objects of a program, by identifier and by name.
 //! * [`value`], [`Value`], [`Data`]: values in canonical form.
 //! * [`Entity`], [`Update`], [`Selection`]: the subjects of writes and reads.
+//! * [`Translations`]: the numbers of the strings that controllers use for translated types.
 //! * [`DataPlane`], [`Reader`], [`Target`]: the interface of a data plane; [`write()`] applies a
 //!   batch of updates to it.
 
@@ -24,6 +25,7 @@ mod replication;
 mod scalar;
 pub mod schema;
 mod time;
+mod translation;
 mod usage;
 pub mod value;
 
@@ -46,5 +48,8 @@ pub use self::replication::{
 };
 pub use self::scalar::Value;
 pub use self::time::Nanos;
+pub use self::translation::{
+    LONGEST_TEXT, PortNames, TranslationPair, TranslationUndo, Translations, TypeOfProgram, Used,
+};
 pub use self::usage::ProfileUsage;
 pub use self::value::ValueType;

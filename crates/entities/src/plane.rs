@@ -22,6 +22,7 @@ use crate::entry::{MatchKey, TableEntry};
 use crate::error::{Code, EntityError};
 use crate::schema::Schema;
 use crate::time::Nanos;
+use crate::translation::Translations;
 
 /// The tables and other state of a loaded pipeline, as the control plane sees them.
 pub trait DataPlane: Debug + Send {
@@ -66,6 +67,12 @@ pub trait DataPlane: Debug + Send {
     /// translated types. Returns `None` if the data plane has no header with this name and these
     /// fields.
     fn controller_header(&self, _name: &str, _fields: &[&str]) -> Option<Vec<u32>> {
+        None
+    }
+
+    /// Returns the strings and numbers of the program's translated types. Returns `None` if the
+    /// data plane has no program, so that strings need no numbers.
+    fn translations(&self) -> Option<Arc<Translations>> {
         None
     }
 }
@@ -270,5 +277,9 @@ impl<P: DataPlane + ?Sized> DataPlane for Box<P> {
 
     fn controller_header(&self, name: &str, fields: &[&str]) -> Option<Vec<u32>> {
         (**self).controller_header(name, fields)
+    }
+
+    fn translations(&self) -> Option<Arc<Translations>> {
+        (**self).translations()
     }
 }

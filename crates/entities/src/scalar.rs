@@ -55,7 +55,7 @@ impl Value {
         (needed <= bits).then(|| Self::canonical(bits, bytes))
     }
 
-    /// Returns the canonical bytes of the value. There is at least one.
+    /// Returns the canonical bytes of the value. Only a string can have none.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match &self.0 {

@@ -41,6 +41,8 @@ pub struct Objects {
     pub value_sets: Catalog<ValueSetId, ValueSet>,
     /// The instances of externs that the architecture defines.
     pub externs: Catalog<ExternId, ExternInstance>,
+    /// The types whose values are strings for controllers, by identifier.
+    pub translated_types: Vec<TranslatedType>,
     /// The fields of the header of packet-ins, or `None` if the program declares none.
     pub packet_in: Option<PacketHeader>,
     /// The fields of the header of packet-outs, or `None` if the program declares none.
@@ -87,6 +89,19 @@ impl Schema {
         value_sets ValueSetId ValueSet
         /// Returns the instances of externs that the architecture defines.
         externs ExternId ExternInstance
+    }
+
+    /// Returns the types whose values are strings for controllers, by identifier.
+    #[must_use]
+    pub fn translated_types(&self) -> &[TranslatedType] {
+        &self.0.translated_types
+    }
+
+    /// Returns the identifier of a translated type by its name.
+    #[must_use]
+    pub fn translated_type(&self, name: &str) -> Option<TranslatedTypeId> {
+        let mut ids = (0..).map(TranslatedTypeId).zip(&self.0.translated_types);
+        ids.find(|(_, of)| of.name == name).map(|(id, _)| id)
     }
 
     /// Returns the header of packet-ins, if the program declares one (controller packet metadata

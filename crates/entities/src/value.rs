@@ -24,6 +24,9 @@ pub enum ValueType {
     /// A string of a translated type (`p4runtime_translation` with `string`). Every nonempty string
     /// of bytes is a value.
     Text,
+    /// A string of a translated type in which the program gives the empty string a number, so that
+    /// every string of bytes is a value.
+    TextOrEmpty,
 }
 
 impl ValueType {
@@ -35,7 +38,7 @@ impl ValueType {
         match self {
             Self::Bits(bits) => unsigned(value, bits.get()),
             Self::Text if value.is_empty() => Err(ValueError::Empty),
-            Self::Text => Ok(value),
+            Self::Text | Self::TextOrEmpty => Ok(value),
         }
     }
 
@@ -43,7 +46,7 @@ impl ValueType {
     pub fn bits(self) -> Option<u32> {
         match self {
             Self::Bits(bits) => Some(bits.get()),
-            Self::Text => None,
+            Self::Text | Self::TextOrEmpty => None,
         }
     }
 }
@@ -295,6 +298,8 @@ mod tests {
         assert_eq!(ValueType::Text.canonical(b"\x00eth0"), Ok(&b"\x00eth0"[..]));
         assert_eq!(ValueType::Text.canonical(b""), Err(ValueError::Empty));
         assert_eq!(ValueType::Text.bits(), None);
+        assert_eq!(ValueType::TextOrEmpty.canonical(b""), Ok(&b""[..]));
+        assert_eq!(ValueType::TextOrEmpty.bits(), None);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! The bench on which requirements are tried: the primary controller of the device, and what it
 //! has left there.
 
+mod commits;
+mod packets;
+mod probing;
 mod streams;
 
 use protos::config;
@@ -15,6 +18,7 @@ use crate::channel::{
 };
 use crate::demands::{Fault, Verdict, demand, lacks};
 use crate::entities::{self, delete, of_entry};
+use crate::means::Means;
 use crate::requirements::Trial;
 use crate::subject::{Subject, Table};
 
@@ -33,6 +37,9 @@ impl From<Lost> for Fault {
 /// A connection as the primary controller, and the entities that requirements have left.
 pub(crate) struct Bench {
     target: Target,
+    means: Means,
+    /// The pipeline that was there before an attempt committed one, to be committed again.
+    replaced: Option<v1::ForwardingPipelineConfig>,
     pub(crate) channel: Channel,
     /// The stream that keeps this client the primary; `None` after the connection was lost.
     primary: Option<Stream>,
@@ -60,6 +67,10 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn open(target: &Target) -> Result<Self, ConnectError> {
+        Self::with(target, Means::default())
+    }
+
+    pub(crate) fn with(target: &Target, means: Means) -> Result<Self, ConnectError> {
         let mut channel = Channel::open(target)?;
         let device_id = target.device_id;
         let refused = |cause: String| ConnectError::Arbitration { cause };
@@ -77,6 +88,14 @@ impl Bench {
         if Code::from_i32(status.code) != Code::Ok {
             return Err(refused(status.message));
         }
+        if let Some(config) = &means.pushed {
+            let push = commits::commit(device_id, election_id, config.clone());
+            let refused = |cause: String| ConnectError::Refused { device_id, cause };
+            match channel.set_pipeline(push).map_err(|lost| refused(lost.0))? {
+                Code::Ok => {}
+                code => return Err(refused(name(code).to_owned())),
+            }
+        }
         let pipeline = channel.get_pipeline(v1::GetForwardingPipelineConfigRequest {
             device_id,
             response_type: ResponseType::P4infoAndCookie as i32,
@@ -87,6 +106,8 @@ impl Bench {
         let p4info = pipeline.p4info.ok_or_else(|| no_pipeline("it has no P4Info".to_owned()))?;
         let mut bench = Self {
             target: target.clone(),
+            means,
+            replaced: None,
             channel,
             primary: Some(primary),
             election_id,
@@ -113,71 +134,6 @@ impl Bench {
         bench.clean();
         bench.channel.take_exchanges();
         Ok(bench)
-    }
-
-    /// Finds out which tables take the entries that are made here. A device may refuse values for
-    /// reasons that the P4Info does not state.
-    fn try_tables(&mut self) {
-        for table in self.subject.tables.clone().into_iter().filter(Table::takes_entries) {
-            let entry = self.entry(&table);
-            let request = self.write_request(vec![entities::insert(of_entry(&entry))]);
-            match self.write(request) {
-                Ok(answer) if answer.is_ok() => self.usable.push(table.id),
-                Ok(answer) => self.refused.push((table.name, answer.of(0))),
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Returns the identifiers of the tables that take entries.
-    pub(crate) fn usable(&self) -> &[u32] {
-        &self.usable
-    }
-
-    /// Returns the identifiers of the profiles that take members and have none, with a table whose
-    /// entries can refer to them.
-    pub(crate) fn member_profiles(&mut self) -> Vec<u32> {
-        let profiles: Vec<u32> = self.subject.profiles.iter().map(|profile| profile.id).collect();
-        profiles.into_iter().filter(|profile| self.takes_members(*profile)).collect()
-    }
-
-    /// Returns whether the device replicates packets to port 1.
-    pub(crate) fn replicates(&mut self) -> bool {
-        let port = v1::replica::PortKind::Port(entities::bytes(1));
-        let replica = v1::Replica { port_kind: Some(port), instance: 1, ..Default::default() };
-        let group = v1::MulticastGroupEntry {
-            multicast_group_id: 430,
-            replicas: vec![replica],
-            ..Default::default()
-        };
-        let kind = v1::packet_replication_engine_entry::Type::MulticastGroupEntry(group);
-        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-        let request = self.write_request(vec![entities::insert(entry.into())]);
-        let is_taken = self.write(request).is_ok_and(|answer| answer.is_ok());
-        self.clean();
-        self.channel.take_exchanges();
-        is_taken
-    }
-
-    fn takes_members(&mut self, profile: u32) -> bool {
-        let Some(table) = self.subject.member_table(profile) else { return false };
-        let action = table.action().map(|action| entities::bare_call(action, 1));
-        let of = |member_id, action| {
-            let action_profile_id = profile;
-            v1::Entity::from(v1::ActionProfileMember { action_profile_id, member_id, action })
-        };
-        let has_some = self.read(vec![of(0, None)]).map_or(true, |found| !found.is_empty());
-        let request = self.write_request(vec![entities::insert(of(1, action))]);
-        let is_taken = !has_some && self.write(request).is_ok_and(|answer| answer.is_ok());
-        self.clean();
-        self.channel.take_exchanges();
-        is_taken
-    }
-
-    /// Returns the tables that refused an entry whose values fit the P4Info, with the codes; empty
-    /// if any table took one.
-    pub(crate) fn refused_tables(&self) -> &[(String, Code)] {
-        if self.usable.is_empty() { &self.refused } else { &[] }
     }
 
     /// Returns the version that the device names.
@@ -217,7 +173,8 @@ impl Bench {
     fn reconnect(&mut self) -> Result<(), ConnectError> {
         let again = Self::open(&self.target)?;
         let (inserted, next) = (std::mem::take(&mut self.inserted), self.next);
-        *self = Self { inserted, next, ..again };
+        let (means, replaced) = (std::mem::take(&mut self.means), self.replaced.take());
+        *self = Self { inserted, next, means, replaced, ..again };
         Ok(())
     }
 
@@ -228,6 +185,11 @@ impl Bench {
         let mut left = Vec::new();
         if std::mem::take(&mut self.has_rivals)
             && let Err(why) = self.become_primary()
+        {
+            left.push(why);
+        }
+        if let Some(config) = self.replaced.take()
+            && let Err(why) = self.put_back(config)
         {
             left.push(why);
         }
@@ -379,7 +341,8 @@ impl Bench {
         let request = self.read_request(entities);
         let answer = self.channel.read(request)?;
         answer.map_err(|status| {
-            Fault::Broken(format!("the device refused a valid Read with {}", name(status.code())))
+            let code = name(read_code(&status));
+            Fault::Broken(format!("the device refused a valid Read with {code}"))
         })
     }
 

@@ -15,6 +15,8 @@ use tonic::{Code, Status, Streaming};
 
 /// The time within which a device must answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
+/// The time within which a device must have verified or committed a pipeline.
+const LOADING: Duration = Duration::from_secs(60);
 /// The largest answer.
 const RESPONSE_LIMIT: usize = 64 << 20;
 /// The number of characters of a message that are kept.
@@ -75,6 +77,14 @@ pub enum ConnectError {
         "device {device_id} runs no pipeline ({cause}); push one, for example with the controller that it is used with"
     )]
     NoPipeline {
+        /// The device at the server.
+        device_id: u64,
+        /// The answer.
+        cause: String,
+    },
+    /// The device refused the pipeline that the user gave.
+    #[error("device {device_id} refuses the pipeline: {cause}")]
+    Refused {
         /// The device at the server.
         device_id: u64,
         /// The answer.
@@ -147,9 +157,6 @@ pub(crate) struct Channel {
     runtime: Runtime,
     rpc: P4RuntimeClient<Line>,
     exchanges: Vec<Exchange>,
-    /// The change that a test makes to answers, to show that requirements can be broken.
-    #[cfg(test)]
-    pub(crate) distortion: Option<crate::tests::Distortion>,
 }
 
 /// A `StreamChannel` that is open.
@@ -173,13 +180,7 @@ impl Channel {
         })?;
         let rpc = P4RuntimeClient::with_origin(line.clone(), line.origin().clone())
             .max_decoding_message_size(RESPONSE_LIMIT);
-        Ok(Self {
-            runtime,
-            rpc,
-            exchanges: Vec::new(),
-            #[cfg(test)]
-            distortion: None,
-        })
+        Ok(Self { runtime, rpc, exchanges: Vec::new() })
     }
 
     /// Returns the calls since the last one of this function.
@@ -194,14 +195,7 @@ impl Channel {
 
     pub(crate) fn write(&mut self, request: v1::WriteRequest) -> Result<WriteAnswer, Lost> {
         let shown = shown("p4.v1.WriteRequest", &request);
-        #[cfg(test)]
-        let request = match &self.distortion {
-            Some(distortion) => distortion.request(request),
-            None => request,
-        };
         let answer = self.runtime.block_on(timed("Write", self.rpc.write(request)))?;
-        #[cfg(test)]
-        let answer = self.distorted(answer);
         let answer = match answer {
             Ok(_) => WriteAnswer { code: Code::Ok, updates: Vec::new() },
             Err(status) => {
@@ -229,11 +223,6 @@ impl Channel {
             Ok(entities)
         };
         let answer = self.runtime.block_on(timed("Read", all))?;
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.read(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(entities) => {
                 let found = v1::ReadResponse { entities: entities.clone() };
@@ -252,9 +241,7 @@ impl Channel {
         const CALL: &str = "SetForwardingPipelineConfig";
         let shown = shown("p4.v1.SetForwardingPipelineConfigRequest", &request);
         let answer = self.rpc.set_forwarding_pipeline_config(request);
-        let answer = self.runtime.block_on(timed(CALL, answer))?;
-        #[cfg(test)]
-        let answer = self.distorted(answer);
+        let answer = self.runtime.block_on(timed_within(LOADING, CALL, answer))?;
         let (code, text) = match answer {
             Ok(_) => (Code::Ok, "OK".to_owned()),
             Err(status) => (status.code(), refusal(&status, &[])),
@@ -272,11 +259,6 @@ impl Channel {
         let answer = self.rpc.get_forwarding_pipeline_config(request);
         let answer = self.runtime.block_on(timed(CALL, answer))?;
         let answer = answer.map(|response| response.into_inner());
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.pipeline(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(response) => shown("p4.v1.GetForwardingPipelineConfigResponse", response),
             Err(status) => refusal(status, &[]),
@@ -294,11 +276,6 @@ impl Channel {
         let answer =
             self.runtime.block_on(timed("Capabilities", self.rpc.capabilities(request)))?;
         let answer = answer.map(|response| response.into_inner());
-        #[cfg(test)]
-        let answer = match &self.distortion {
-            Some(distortion) => distortion.capabilities(answer),
-            None => answer,
-        };
         let text = match &answer {
             Ok(response) => shown("p4.v1.CapabilitiesResponse", response),
             Err(status) => refusal(status, &[]),
@@ -338,6 +315,13 @@ impl Channel {
         stream.outgoing.send(message).map_err(|_| Lost("the device closed the stream".to_owned()))
     }
 
+    /// Waits. Messages that were sent on the stream leave meanwhile, and one that arrives is noted.
+    pub(crate) fn pause(&mut self, stream: &mut Stream, time: Duration) {
+        if let Some(found) = self.next(stream, time) {
+            self.record_message(Some(&found), time);
+        }
+    }
+
     /// Waits for the next message of a stream, at most for some time. Returns `None` if there is
     /// none, and an error status if the device ended the stream, whose code is OK if it ended
     /// without an error.
@@ -346,36 +330,36 @@ impl Channel {
         stream: &mut Stream,
         within: Duration,
     ) -> Option<Result<v1::StreamMessageResponse, Status>> {
+        let found = self.next(stream, within);
+        self.record_message(found.as_ref(), within);
+        found
+    }
+
+    fn next(
+        &self,
+        stream: &mut Stream,
+        within: Duration,
+    ) -> Option<Result<v1::StreamMessageResponse, Status>> {
         let next = async { tokio::time::timeout(within, stream.incoming.message()).await };
-        let found = match self.runtime.block_on(next) {
+        match self.runtime.block_on(next) {
             Err(_) => None,
             Ok(Ok(Some(message))) => Some(Ok(message)),
             Ok(Ok(None)) => Some(Err(Status::ok("the stream has ended"))),
             Ok(Err(status)) => Some(Err(status)),
-        };
-        #[cfg(test)]
-        let found = match &self.distortion {
-            Some(distortion) => distortion.message(found),
-            None => found,
-        };
-        let text = match &found {
+        }
+    }
+
+    fn record_message(
+        &mut self,
+        found: Option<&Result<v1::StreamMessageResponse, Status>>,
+        within: Duration,
+    ) {
+        let text = match found {
             None => format!("(no message within {} ms)", within.as_millis()),
             Some(Ok(message)) => shown("p4.v1.StreamMessageResponse", message),
             Some(Err(status)) => refusal(status, &[]),
         };
         self.record("StreamChannel", String::new(), text);
-        found
-    }
-
-    #[cfg(test)]
-    fn distorted<T: Default>(
-        &self,
-        answer: Result<tonic::Response<T>, Status>,
-    ) -> Result<tonic::Response<T>, Status> {
-        match &self.distortion {
-            Some(distortion) => distortion.unary(answer),
-            None => answer,
-        }
     }
 
     fn record(&mut self, call: &'static str, request: String, answer: String) {
@@ -398,9 +382,17 @@ async fn timed<T>(
     call: &str,
     answer: impl Future<Output = Result<T, Status>>,
 ) -> Result<Result<T, Status>, Lost> {
-    match tokio::time::timeout(TIMEOUT, answer).await {
+    timed_within(TIMEOUT, call, answer).await
+}
+
+async fn timed_within<T>(
+    time: Duration,
+    call: &str,
+    answer: impl Future<Output = Result<T, Status>>,
+) -> Result<Result<T, Status>, Lost> {
+    match tokio::time::timeout(time, answer).await {
         Err(_) => {
-            Err(Lost(format!("the device did not answer {call} within {} s", TIMEOUT.as_secs())))
+            Err(Lost(format!("the device did not answer {call} within {} s", time.as_secs())))
         }
         Ok(Err(status)) if status.code() == Code::Unavailable => {
             Err(Lost(format!("the connection failed during {call}: {}", status.message())))

@@ -1,7 +1,10 @@
 //! Entities with values that a device has to accept.
 
 use bytes::Bytes;
-use protos::v1::{self, field_match, table_action, update::Type};
+use protos::v1::{
+    self, field_match, packet_replication_engine_entry::Type as Replication, replica::PortKind,
+    table_action, update::Type,
+};
 
 use crate::subject::{self, Action, Key, Table};
 
@@ -92,6 +95,46 @@ pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
         value: bytes(value & largest(param.bits)),
     });
     v1::Action { action_id: action.id, params: params.collect() }
+}
+
+/// Returns a member of an action profile, whose action is one of the table that refers to it.
+pub(crate) fn member(
+    action_profile_id: u32,
+    table: &Table,
+    member_id: u32,
+    value: u128,
+) -> v1::Entity {
+    let action = table.action().map(|action| bare_call(action, value));
+    v1::ActionProfileMember { action_profile_id, member_id, action }.into()
+}
+
+/// Returns copies for port 1 with these instances.
+pub(crate) fn replicas(instances: impl IntoIterator<Item = u32>) -> Vec<v1::Replica> {
+    let replicas = instances.into_iter().map(|instance| v1::Replica {
+        instance,
+        port_kind: Some(PortKind::Port(bytes(1))),
+        ..Default::default()
+    });
+    replicas.collect()
+}
+
+/// Returns a multicast group.
+pub(crate) fn multicast_group(multicast_group_id: u32, replicas: Vec<v1::Replica>) -> v1::Entity {
+    let group = v1::MulticastGroupEntry { multicast_group_id, replicas, ..Default::default() };
+    let kind = Replication::MulticastGroupEntry(group);
+    v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into()
+}
+
+/// Returns a clone session, whose copies have at most this length; 0 if they have any.
+pub(crate) fn clone_session(
+    session_id: u32,
+    replicas: Vec<v1::Replica>,
+    packet_length_bytes: i32,
+) -> v1::Entity {
+    let session =
+        v1::CloneSessionEntry { session_id, replicas, packet_length_bytes, ..Default::default() };
+    let kind = Replication::CloneSessionEntry(session);
+    v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into()
 }
 
 /// Returns an entry with another action.

@@ -8,24 +8,29 @@
 //! repeated with [`replay`].
 
 mod generate;
+mod left_out;
 mod model;
+mod normal;
+mod queries;
 mod scope;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protos::v1::{self, update::Type};
+use protos::v1::{self, entity::Entity as Kind, update::Type};
 use tonic::Code;
 
-use self::generate::{FIRST_REPLICATED, Generator};
-use self::model::{Expected, Model, normal};
+use self::generate::Generator;
+use self::left_out::scopes;
+use self::model::{Expected, Model};
+use self::normal::normal;
+use self::queries::without_counts;
 use self::scope::Scope;
 use crate::bench::{Bench, table_entry};
 use crate::channel::{ConnectError, Target, name};
 use crate::demands::Fault;
 use crate::entities::{delete, modify};
-use crate::subject::Table;
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +48,8 @@ pub struct Fuzzed {
     pub requests: u64,
     /// The updates that were sent, by what they are about and their type.
     pub counts: Vec<Count>,
+    /// The parts of the device that were left out, each with the reason.
+    pub left_out: Vec<String>,
     /// The fault that was found; `None` if there is none.
     pub finding: Option<Finding>,
     /// The entities that could not be deleted at the end, or why they could not be.
@@ -50,10 +57,10 @@ pub struct Fuzzed {
 }
 
 /// The numbers of updates of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// The kind: the type of the updates and their subject, such as `insert of an entry`.
-    pub what: &'static str,
+    pub what: String,
     /// Those that the device accepted.
     pub accepted: u64,
     /// Those that the device refused.
@@ -127,7 +134,8 @@ pub(crate) fn fuzz_on(
     let counts = run.counts();
     let finding = found.map(|mismatch| shrink::shortest(&mut run, sent, mismatch, stop));
     let left = run.reset().err();
-    Ok(Fuzzed { requests, counts, finding, left })
+    let left_out = run.left_out;
+    Ok(Fuzzed { requests, counts, left_out, finding, left })
 }
 
 /// Sends the requests of a sequence, as [`fuzz`] does.
@@ -142,7 +150,8 @@ pub fn replay(target: &Target, requests: Vec<Vec<v1::Update>>) -> Result<Fuzzed,
     let count = requests.len() as u64;
     let finding = found.map(|mismatch| shrink::finding(&mut run, requests, mismatch, count));
     let left = run.reset().err();
-    Ok(Fuzzed { requests: count, counts, finding, left })
+    let left_out = run.left_out;
+    Ok(Fuzzed { requests: count, counts, left_out, finding, left })
 }
 
 /// The kind of a difference from the model.
@@ -171,8 +180,10 @@ struct Run<'a> {
     scopes: Vec<Scope>,
     /// The entities of these parts that the device had before, in normal form.
     present: Vec<v1::Entity>,
+    /// The parts that are neither written nor compared, each with the reason.
+    left_out: Vec<String>,
     /// The accepted and the refused updates by kind.
-    counts: BTreeMap<&'static str, (u64, u64)>,
+    counts: BTreeMap<String, (u64, u64)>,
     /// The requests and answers since the last reset.
     steps: Vec<Step>,
 }
@@ -185,43 +196,28 @@ impl<'a> Run<'a> {
             model: Model::default(),
             scopes: Vec::new(),
             present: Vec::new(),
+            left_out: Vec::new(),
             counts: BTreeMap::new(),
             steps: Vec::new(),
         };
         for scope in scopes {
-            // A part that cannot be read is left out.
-            let Ok(found) = run.read(vec![scope.wildcard()]) else { continue };
-            let is_ours = |entity: &v1::Entity| {
-                (FIRST_REPLICATED..FIRST_REPLICATED + 8).contains(&generate::id_of(entity))
-            };
-            if !found.iter().any(is_ours) && run.is_known(scope, &found) {
-                run.scopes.push(scope);
-                run.present.extend(found.into_iter().map(normal));
+            match run.usable(scope) {
+                Ok(found) => {
+                    run.scopes.push(scope);
+                    run.present.extend(found);
+                }
+                Err(why) => run.leave_out(scope, &why),
             }
         }
-        run.model = run.empty_model();
+        run.model = Model::beside(&run.present);
         run
-    }
-
-    /// Returns whether a default entry is that of the program. If another controller has modified
-    /// it, the action that returns with a MODIFY without action is not known.
-    fn is_known(&self, scope: Scope, found: &[v1::Entity]) -> bool {
-        let Scope::DefaultEntry(table_id) = scope else { return true };
-        let entry = found.iter().cloned().find_map(table_entry);
-        let action = entry.and_then(|entry| entry.action).and_then(|action| action.r#type);
-        let Some(v1::table_action::Type::Action(action)) = action else { return false };
-        self.bench.p4info.tables.iter().any(|table| {
-            let is_table = table.preamble.as_ref().is_some_and(|one| one.id == table_id);
-            let initial = table.initial_default_action.as_ref();
-            is_table && initial.is_some_and(|initial| initial.action_id == action.action_id)
-        })
     }
 
     fn counts(&self) -> Vec<Count> {
         let counts = self.counts.iter();
         counts
             .map(|(what, (accepted, refused))| Count {
-                what,
+                what: what.clone(),
                 accepted: *accepted,
                 refused: *refused,
             })
@@ -279,24 +275,54 @@ impl<'a> Run<'a> {
                 self.model.apply(update);
             }
         }
-        self.compare(&updates)
+        self.compare(&updates, &codes)
     }
 
-    /// Compares the parts of the state that these updates are about with the model.
-    fn compare(&mut self, updates: &[v1::Update]) -> Result<(), Mismatch> {
+    /// Compares the parts of the state that these updates are about with the model, and makes the
+    /// Reads that fit the first accepted one.
+    fn compare(&mut self, updates: &[v1::Update], codes: &[Code]) -> Result<(), Mismatch> {
         let entities = updates.iter().filter_map(|update| update.entity.as_ref());
         let mut scopes: BTreeSet<Scope> = entities.filter_map(Scope::of).collect();
         scopes.retain(|scope| self.scopes.contains(scope));
         for scope in scopes {
-            let found = self.read(vec![scope.wildcard()])?.into_iter().map(normal).collect();
-            let mut wanted = self.model.entities(scope);
-            // A modified default entry takes the place of the one before.
-            if wanted.is_empty() || !matches!(scope, Scope::DefaultEntry(_)) {
-                wanted.extend(self.before(scope));
-            }
-            differs(found, wanted, scope.name())?;
+            let found = self.part(scope)?;
+            differs(found, self.wanted(scope), scope.name())?;
         }
-        Ok(())
+        let mut answered = updates.iter().zip(codes);
+        match answered.find(|(_, code)| **code == Code::Ok) {
+            Some((update, _)) => self.query(update),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the entities of a part of the state that the device should have.
+    fn wanted(&self, scope: Scope) -> Vec<v1::Entity> {
+        let mut wanted = self.model.entities(scope);
+        // What is always there takes the place of what was there before.
+        if wanted.is_empty() || !scope.is_fixed() {
+            wanted.extend(self.before(scope));
+        }
+        wanted
+    }
+
+    /// Reads a part of the state.
+    fn part(&mut self, scope: Scope) -> Result<Vec<v1::Entity>, Mismatch> {
+        let found = self.read(scope.selection(&self.bench.subject))?.into_iter().map(normal);
+        let mut found: Vec<v1::Entity> = match scope {
+            // Packets may meet the entries of others.
+            Scope::Entries(_) => found
+                .map(|entity| match table_entry(entity.clone()) {
+                    Some(entry) if self.model.had(&entry) => without_counts(entity),
+                    _ => entity,
+                })
+                .collect(),
+            _ => found.collect(),
+        };
+        if let (Scope::ValueSet(value_set_id), true) = (scope, found.is_empty()) {
+            // A set without members may be returned, or not.
+            found.push(v1::ValueSetEntry { value_set_id, members: Vec::new() }.into());
+        }
+        Ok(found)
     }
 
     /// Returns the entities of a part of the state that the device had before.
@@ -313,30 +339,26 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Deletes everything that the device has beside what it had before, puts default entries back,
-    /// and forgets the model. Returns why that failed.
+    /// Deletes everything that the device has beside what it had before, puts back what is always
+    /// there, and forgets the model. Returns why that failed.
     fn reset(&mut self) -> Result<(), String> {
-        self.model = self.empty_model();
+        self.model = Model::beside(&self.present);
         self.steps.clear();
         for scope in self.scopes.clone() {
-            let found = self.read(vec![scope.wildcard()]).map_err(|mismatch| mismatch.why)?;
-            let own = found.into_iter().map(normal).filter(|entity| !self.present.contains(entity));
-            let own: Vec<_> = own.collect();
-            let updates = match scope {
-                Scope::DefaultEntry(_) if !own.is_empty() => {
-                    self.before(scope).map(modify).collect()
+            let found = self.part(scope).map_err(|mismatch| mismatch.why)?;
+            let updates: Vec<v1::Update> = match scope.is_fixed() {
+                true => {
+                    let lost = self.before(scope).filter(|entity| !found.contains(entity));
+                    lost.map(modify).collect()
                 }
-                Scope::DefaultEntry(_) => Vec::new(),
-                _ => own.into_iter().map(delete).collect(),
+                false => {
+                    let is_own = |entity: &v1::Entity| !self.present.contains(entity);
+                    found.into_iter().filter(is_own).map(delete).collect()
+                }
             };
             self.write(updates)?;
         }
         Ok(())
-    }
-
-    fn empty_model(&self) -> Model {
-        let entries: Vec<_> = self.present.iter().cloned().filter_map(table_entry).collect();
-        Model::beside(&entries)
     }
 
     fn write(&mut self, updates: Vec<v1::Update>) -> Result<(), String> {
@@ -351,26 +373,6 @@ impl<'a> Run<'a> {
             false => Err(format!("entities could not be restored: {}", name(answer.code))),
         }
     }
-}
-
-/// Returns the parts of the state of a device that can be written, in the order of their deletion.
-fn scopes(bench: &mut Bench) -> Vec<Scope> {
-    let mut scopes: Vec<Scope> = bench.usable().iter().map(|id| Scope::Entries(*id)).collect();
-    let is_open =
-        |table: &&Table| !table.is_const && !table.has_const_default && table.profile.is_none();
-    let defaults = bench.subject.tables.iter().filter(is_open);
-    scopes.extend(defaults.map(|table| Scope::DefaultEntry(table.id)));
-    for profile in bench.member_profiles() {
-        let table = bench.subject.member_table(profile).map(|table| Scope::Entries(table.id));
-        scopes.extend(table);
-        scopes.extend([Scope::Groups(profile), Scope::Members(profile)]);
-    }
-    if bench.replicates() {
-        scopes.extend([Scope::MulticastGroups, Scope::CloneSessions]);
-    }
-    scopes.sort_unstable();
-    scopes.dedup();
-    scopes
 }
 
 /// Returns the difference between the entities that a device has and those that it should have.
@@ -391,27 +393,19 @@ fn differs(found: Vec<v1::Entity>, wanted: Vec<v1::Entity>, what: &str) -> Resul
 }
 
 /// Returns the type of an update and the kind of its entity.
-fn what(update: &v1::Update) -> &'static str {
-    let scope = update.entity.as_ref().and_then(Scope::of);
-    match (Type::try_from(update.r#type), scope) {
-        (Ok(Type::Insert), Some(Scope::Entries(_))) => "insert of an entry",
-        (Ok(Type::Modify), Some(Scope::Entries(_))) => "modification of an entry",
-        (Ok(Type::Delete), Some(Scope::Entries(_))) => "deletion of an entry",
-        (Ok(Type::Insert), Some(Scope::DefaultEntry(_))) => "insert of a default entry",
-        (Ok(Type::Modify), Some(Scope::DefaultEntry(_))) => "modification of a default entry",
-        (Ok(Type::Delete), Some(Scope::DefaultEntry(_))) => "deletion of a default entry",
-        (Ok(Type::Insert), Some(Scope::Members(_))) => "insert of a member",
-        (Ok(Type::Modify), Some(Scope::Members(_))) => "modification of a member",
-        (Ok(Type::Delete), Some(Scope::Members(_))) => "deletion of a member",
-        (Ok(Type::Insert), Some(Scope::Groups(_))) => "insert of a group",
-        (Ok(Type::Modify), Some(Scope::Groups(_))) => "modification of a group",
-        (Ok(Type::Delete), Some(Scope::Groups(_))) => "deletion of a group",
-        (Ok(Type::Insert), Some(Scope::MulticastGroups)) => "insert of a multicast group",
-        (Ok(Type::Modify), Some(Scope::MulticastGroups)) => "modification of a multicast group",
-        (Ok(Type::Delete), Some(Scope::MulticastGroups)) => "deletion of a multicast group",
-        (Ok(Type::Insert), Some(Scope::CloneSessions)) => "insert of a clone session",
-        (Ok(Type::Modify), Some(Scope::CloneSessions)) => "modification of a clone session",
-        (Ok(Type::Delete), Some(Scope::CloneSessions)) => "deletion of a clone session",
-        _ => "update of another kind",
-    }
+fn what(update: &v1::Update) -> String {
+    let entity = update.entity.as_ref();
+    let name = match entity.and_then(|entity| entity.entity.as_ref()) {
+        Some(Kind::DirectCounterEntry(_)) => "direct counter",
+        Some(Kind::DirectMeterEntry(_)) => "direct meter",
+        _ => entity.and_then(Scope::of).map_or("entity of another kind", Scope::name),
+    };
+    let kind = match Type::try_from(update.r#type) {
+        Ok(Type::Insert) => "insert",
+        Ok(Type::Modify) => "modification",
+        Ok(Type::Delete) => "deletion",
+        Ok(Type::Unspecified) | Err(_) => "update without type",
+    };
+    let article = if name.starts_with('e') { "an" } else { "a" };
+    format!("{kind} of {article} {name}")
 }

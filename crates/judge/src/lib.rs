@@ -18,6 +18,7 @@ mod channel;
 mod demands;
 mod entities;
 mod fuzz;
+mod means;
 mod openflow;
 mod requirements;
 mod subject;
@@ -30,6 +31,7 @@ use crate::bench::Bench;
 pub use crate::channel::{ConnectError, Exchange, Target};
 pub use crate::demands::{Level, Requirement, Verdict};
 pub use crate::fuzz::{Count, Finding, Fuzzed, Settings, Step, fuzz, replay};
+pub use crate::means::{Means, Wires};
 pub use crate::openflow::{Listening, judge_openflow};
 pub use crate::requirements::requirements;
 use crate::requirements::trials;
@@ -59,18 +61,20 @@ pub struct Outcome {
 }
 
 /// Tries all requirements on a device. If `stop` is set, ends after the current one with the
-/// findings until then. `progress` is called with the number of requirements that were tried and
+/// findings until then. `means` has the ports of the device, and says whether pipelines may be
+/// committed; requirements that need more are not applicable. `progress` is called with the number of requirements that were tried and
 /// of all.
 ///
 /// # Errors
-/// Returns an error if the device cannot be reached, has another primary controller, or has no
-/// pipeline.
+/// Returns an error if the device cannot be reached, has another primary controller, has no
+/// pipeline, or refuses the one that is pushed.
 pub fn judge(
     target: &Target,
+    means: Means,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Outcome, ConnectError> {
-    let mut bench = Bench::open(target)?;
+    let mut bench = Bench::with(target, means)?;
     let version = bench.version();
     let (mut tried, mut left) = (Vec::new(), Vec::new());
     for trial in trials() {

@@ -1,9 +1,11 @@
 //! The requirements, by section of the specification.
 
 mod arbitration;
+mod commits;
 mod defaults;
 mod entries;
 mod formatting;
+mod packets;
 mod pipelines;
 mod profiles;
 mod reads;
@@ -42,7 +44,9 @@ pub(crate) fn trials() -> impl Iterator<Item = &'static Trial> {
         writes::ALL,
         reads::ALL,
         pipelines::ALL,
+        commits::ALL,
         streams::ALL,
+        packets::ALL,
     ];
     all.into_iter().flatten()
 }

@@ -1,6 +1,10 @@
 //! The objects that a device has according to its P4Info, as far as requirements need them.
 
+mod externs;
+
 use protos::config::{self, action_ref::Scope, match_field::MatchType, table::IdleTimeoutBehavior};
+
+pub(crate) use self::externs::{Array, Counts, Direct, Marker, ValueSet, Width};
 
 /// The kind of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub(crate) struct Table {
     pub(crate) profile: Option<u32>,
     pub(crate) notifies_idle_entries: bool,
     /// The direct counter and the direct meter.
-    pub(crate) direct: Vec<u32>,
+    direct: Vec<u32>,
     /// Whether entries can be made that the device has to accept: the values of its keys and
     /// parameters are numbers, and no annotation restricts them.
     is_plain: bool,
@@ -68,28 +72,22 @@ pub(crate) struct Profile {
     pub(crate) counts_members: bool,
 }
 
-/// An indexed array: a counter, a meter or a register.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Array {
-    pub(crate) id: u32,
-    pub(crate) name: String,
-    pub(crate) size: i64,
-}
-
 /// The objects that a device has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subject {
     pub(crate) tables: Vec<Table>,
     pub(crate) profiles: Vec<Profile>,
-    pub(crate) counters: Vec<Array>,
-    pub(crate) direct_counters: Vec<u32>,
-    pub(crate) meters: Vec<Array>,
-    pub(crate) direct_meters: Vec<u32>,
-    pub(crate) registers: Vec<Array>,
+    pub(crate) counters: Vec<Array<Counts>>,
+    direct_counters: Vec<Direct<Counts>>,
+    pub(crate) meters: Vec<Array<Marker>>,
+    direct_meters: Vec<Direct<Marker>>,
+    pub(crate) registers: Vec<Array<Width>>,
     pub(crate) digests: Vec<u32>,
-    pub(crate) value_sets: Vec<u32>,
+    pub(crate) value_sets: Vec<ValueSet>,
     /// The identifier and width of each field of packet-out metadata.
     pub(crate) packet_out: Vec<Param>,
+    /// The identifier and width of each field of packet-in metadata.
+    pub(crate) packet_in: Vec<Param>,
     /// The largest identifier in the P4Info.
     highest_id: u32,
 }
@@ -132,38 +130,17 @@ impl Subject {
         let mut subject = Self {
             tables: p4info.tables.iter().map(|table| self::table(p4info, table)).collect(),
             profiles: p4info.action_profiles.iter().map(profile).collect(),
-            counters: p4info
-                .counters
-                .iter()
-                .map(|one| array(one.preamble.as_ref(), one.size))
-                .collect(),
-            meters: p4info
-                .meters
-                .iter()
-                .map(|one| array(one.preamble.as_ref(), one.size))
-                .collect(),
-            registers: p4info
-                .registers
-                .iter()
-                .map(|one| array(one.preamble.as_ref(), one.size.into()))
-                .collect(),
-            direct_counters: ids(p4info.direct_counters.iter().map(|one| one.preamble.as_ref())),
-            direct_meters: ids(p4info.direct_meters.iter().map(|one| one.preamble.as_ref())),
+            counters: externs::counters(p4info),
+            direct_counters: externs::direct_counters(p4info),
+            meters: externs::meters(p4info),
+            direct_meters: externs::direct_meters(p4info),
+            registers: externs::registers(p4info),
+            value_sets: externs::value_sets(p4info),
             digests: ids(p4info.digests.iter().map(|one| one.preamble.as_ref())),
-            value_sets: ids(p4info.value_sets.iter().map(|one| one.preamble.as_ref())),
-            packet_out: Vec::new(),
+            packet_out: metadata(p4info, "packet_out"),
+            packet_in: metadata(p4info, "packet_in"),
             highest_id: 0,
         };
-        let named = |header: &&config::ControllerPacketMetadata| {
-            header.preamble.as_ref().is_some_and(|preamble| preamble.name == "packet_out")
-        };
-        if let Some(header) = p4info.controller_packet_metadata.iter().find(named) {
-            subject.packet_out = header
-                .metadata
-                .iter()
-                .map(|field| Param { id: field.id, bits: width(field.bitwidth) })
-                .collect();
-        }
         let actions = p4info.actions.iter().filter_map(|action| action.preamble.as_ref());
         subject.highest_id = actions.map(|preamble| preamble.id).max().unwrap_or(0);
         subject
@@ -172,18 +149,34 @@ impl Subject {
     /// Returns an identifier with the type of `like` that no object has.
     pub(crate) fn unused_id(&self, like: u32) -> u32 {
         let is_used = |id: u32| {
-            let arrays = self.counters.iter().chain(&self.meters).chain(&self.registers);
-            let mut ids = arrays
-                .map(|array| array.id)
+            let mut ids = self
+                .counters
+                .iter()
+                .map(|counter| counter.id)
+                .chain(self.meters.iter().map(|meter| meter.id))
+                .chain(self.registers.iter().map(|register| register.id))
+                .chain(self.value_sets.iter().map(|set| set.id))
                 .chain(self.tables.iter().map(|table| table.id))
                 .chain(self.tables.iter().flat_map(|table| table.actions.iter().map(|one| one.id)))
                 .chain(self.profiles.iter().map(|profile| profile.id))
-                .chain(self.digests.iter().chain(&self.value_sets).copied());
+                .chain(self.digests.iter().copied());
             ids.any(|other| other == id)
         };
         // The most significant byte of an identifier is its type (6.3).
         let of_type = like & 0xff00_0000;
         (1..=0x00ff_ffff).rev().map(|low| of_type | low).find(|id| !is_used(*id)).unwrap_or(of_type)
+    }
+
+    /// Returns what the direct counter of a table counts; `None` if it has none.
+    pub(crate) fn counts(&self, table: &Table) -> Option<Counts> {
+        let of_table = |counter: &&Direct<Counts>| table.direct.contains(&counter.id);
+        self.direct_counters.iter().find(of_table).map(|counter| counter.form)
+    }
+
+    /// Returns the algorithm of the direct meter of a table; `None` if it has none.
+    pub(crate) fn marker(&self, table: &Table) -> Option<Marker> {
+        let of_table = |meter: &&Direct<Marker>| table.direct.contains(&meter.id);
+        self.direct_meters.iter().find(of_table).map(|meter| meter.form)
     }
 
     /// Returns a table whose entries refer to members of a profile.
@@ -194,9 +187,28 @@ impl Subject {
 
 fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     let preamble = table.preamble.clone().unwrap_or_default();
-    let mut is_plain = !is_restricted(&preamble.annotations);
-    let mut keys = Vec::new();
-    for field in &table.match_fields {
+    let (keys, is_plain) = keys(p4info, &table.match_fields);
+    let actions = table.action_refs.iter().filter_map(|reference| action(p4info, reference));
+    let notifies = IdleTimeoutBehavior::NotifyControl as i32;
+    Table {
+        id: preamble.id,
+        is_plain: is_plain && !is_restricted(&preamble.annotations),
+        name: preamble.name,
+        keys,
+        actions: actions.collect(),
+        is_const: table.is_const_table,
+        has_const_default: table.const_default_action_id != 0,
+        profile: (table.implementation_id != 0).then_some(table.implementation_id),
+        notifies_idle_entries: table.idle_timeout_behavior == notifies,
+        direct: table.direct_resource_ids.clone(),
+    }
+}
+
+/// Returns the key fields of a table or value set, and whether their values are numbers that no
+/// annotation restricts.
+fn keys(p4info: &config::P4Info, fields: &[config::MatchField]) -> (Vec<Key>, bool) {
+    let (mut keys, mut is_plain) = (Vec::new(), true);
+    for field in fields {
         is_plain &= field.type_name.is_none() || !is_translated(p4info, field.type_name.as_ref());
         is_plain &= !is_restricted(&field.annotations) && field.bitwidth > 0;
         let kind = match field.r#match {
@@ -215,20 +227,7 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
             None => is_plain = false,
         }
     }
-    let actions = table.action_refs.iter().filter_map(|reference| action(p4info, reference));
-    let notifies = IdleTimeoutBehavior::NotifyControl as i32;
-    Table {
-        id: preamble.id,
-        name: preamble.name,
-        keys,
-        actions: actions.collect(),
-        is_const: table.is_const_table,
-        has_const_default: table.const_default_action_id != 0,
-        profile: (table.implementation_id != 0).then_some(table.implementation_id),
-        notifies_idle_entries: table.idle_timeout_behavior == notifies,
-        direct: table.direct_resource_ids.clone(),
-        is_plain,
-    }
+    (keys, is_plain)
 }
 
 /// Returns an action of a table; `None` if its parameters cannot be given as numbers.
@@ -278,6 +277,16 @@ fn is_translated(p4info: &config::P4Info, name: Option<&config::P4NamedType>) ->
     })
 }
 
+/// Returns the fields of the metadata of packet-ins or packet-outs, by the name of their header.
+fn metadata(p4info: &config::P4Info, name: &str) -> Vec<Param> {
+    let named = |header: &&config::ControllerPacketMetadata| {
+        header.preamble.as_ref().is_some_and(|preamble| preamble.name == name)
+    };
+    let header = p4info.controller_packet_metadata.iter().find(named);
+    let fields = header.map(|header| header.metadata.as_slice()).unwrap_or_default();
+    fields.iter().map(|field| Param { id: field.id, bits: width(field.bitwidth) }).collect()
+}
+
 fn profile(profile: &config::ActionProfile) -> Profile {
     use config::action_profile::SelectorSizeSemantics;
     let preamble = profile.preamble.clone().unwrap_or_default();
@@ -292,11 +301,6 @@ fn profile(profile: &config::ActionProfile) -> Profile {
             Some(SelectorSizeSemantics::SumOfMembers(_))
         ),
     }
-}
-
-fn array(preamble: Option<&config::Preamble>, size: i64) -> Array {
-    let preamble = preamble.cloned().unwrap_or_default();
-    Array { id: preamble.id, name: preamble.name, size }
 }
 
 fn ids<'a>(preambles: impl Iterator<Item = Option<&'a config::Preamble>>) -> Vec<u32> {

@@ -3,6 +3,10 @@
 #include <core.p4>
 #include <v1model.p4>
 
+const bit<9> CPU_PORT = 255;
+// The first EtherType for local experiments (IEEE 802).
+const bit<16> EXPERIMENT = 0x88b5;
+
 @controller_header("packet_in")
 header packet_in_t {
     bit<9> port;
@@ -55,7 +59,7 @@ parser Parse(packet_in packet, out headers_t hdr, inout metadata_t meta, inout s
     value_set<bit<16>>(4) types;
     state start {
         transition select(std.ingress_port) {
-            510: from_controller;
+            CPU_PORT: from_controller;
             default: ethernet;
         }
     }
@@ -162,6 +166,13 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             balanced.apply();
         }
         always.apply();
+        if (hdr.packet_out.isValid()) {
+            std.egress_spec = hdr.packet_out.port;
+        } else if (hdr.ethernet.type == EXPERIMENT) {
+            hdr.packet_in.setValid();
+            hdr.packet_in.port = std.ingress_port;
+            std.egress_spec = CPU_PORT;
+        }
     }
 }
 

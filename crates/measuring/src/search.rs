@@ -3,8 +3,8 @@
 //! requests; the tester is the program that sends them.
 //!
 //! The search is a state machine without I/O: it returns the next rate to try, receives what was
-//! observed at that rate, and finally returns its results: the highest answer rate of any trial, and
-//! the highest rate without loss.
+//! observed at that rate, and finally returns its results: the highest answer rate of any trial,
+//! and the highest rate without loss.
 //!
 //! *Loss-free* (`bracket`). A rate passes if every request was answered and no backlog grew. The
 //! second condition is needed because a system with a long queue eventually answers everything,
@@ -218,8 +218,8 @@ impl LossFreeSearch {
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Returns the rate to try next, or `None` once the loss-free rate is known. Rates that only the
-    /// knee or the maximum need are left out.
+    /// Returns the rate to try next, or `None` once the loss-free rate is known. Rates that only
+    /// the knee or the maximum need are left out.
     #[must_use]
     pub fn next_rate_for_bracket(&self) -> Option<f64> {
         self.bracket.next_rate()?;

@@ -36,7 +36,7 @@ pub(crate) fn check(
 ) {
     let mut declared: HashMap<(String, u32, u32), Declared<'_>> = HashMap::new();
     for declaration in &tree.declarations {
-        collect(declaration, sources, &mut declared);
+        collect(declaration, sources, &mut declared, diagnostics);
     }
     if declared.is_empty() {
         return;
@@ -87,18 +87,26 @@ fn collect<'t>(
     declaration: &'t Declaration,
     sources: &SourceMap,
     declared: &mut HashMap<(String, u32, u32), Declared<'t>>,
+    diagnostics: &mut Diagnostics,
 ) {
-    let name = match &declaration.kind {
+    let (name, other, kind) = match &declaration.kind {
         DeclarationKind::Control(control) => {
             for inner in &control.locals {
-                collect(inner, sources, declared);
+                collect(inner, sources, declared, diagnostics);
             }
             return;
         }
-        DeclarationKind::Table(_) => ENTRY_RESTRICTION,
-        DeclarationKind::Action { .. } => ACTION_RESTRICTION,
+        DeclarationKind::Table(_) => (ENTRY_RESTRICTION, ACTION_RESTRICTION, "a table"),
+        DeclarationKind::Action { .. } => (ACTION_RESTRICTION, ENTRY_RESTRICTION, "an action"),
         _ => return,
     };
+    if let Some(misplaced) = declaration.annotation(other) {
+        let message = format!("`@{other}` has no effect on {kind}");
+        diagnostics.push(
+            Diagnostic::warning("constraint", misplaced.span, message)
+                .note(format!("the constraint of {kind} is `@{name}`")),
+        );
+    }
     let annotations = declaration.annotations.iter();
     let annotations: Vec<_> =
         annotations.filter(|annotation| annotation.name.as_str() == name).collect();

@@ -177,6 +177,12 @@ fn constraints_of_actions_are_about_parameters() {
         false,
     );
     reports(
+        &program("", "", "@entry_restriction(\"port != 0\")", ""),
+        "@entry_restriction(\"port != 0\")",
+        "warning[constraint]: `@entry_restriction` has no effect on an action",
+        true,
+    );
+    reports(
         &program("", "", "@action_restriction(port)", ""),
         "@action_restriction(port)",
         "error[constraint]: `@action_restriction` takes one string",

@@ -918,6 +918,34 @@ fn default_arguments_are_as_wide_as_controllers_see_them() {
 }
 
 #[test]
+fn mappings_of_translated_types_are_passed_on_and_checked() {
+    let ingress =
+        "action to(vrf_t vrf) { } table t { key = { hdr.h.a: exact; } actions = { to; } }";
+    let declared = |mappings: &str| {
+        format!(
+            "{TYPES} @p4runtime_translation(\"\", string) @p4runtime_translation_mappings({mappings})
+            type bit<4> vrf_t;"
+        )
+    };
+    let source = v1model(&declared("{ {\"\", 0}, {\"a b\", 0xF} }"), START, ingress, "t.apply();");
+    let info = generate(&source);
+    let spec = &info.type_info.as_ref().unwrap().new_types["vrf_t"];
+    let pairs = p4runtime::p4info::translation_mappings(spec).unwrap();
+    assert_eq!(pairs, [(b""[..].into(), 0), (b"a b"[..].into(), 15)]);
+    for (mappings, reason) in [
+        ("{ {\"a\", 16} }", "gives \"a\" the number 16, which needs more than 4 bits"),
+        ("{ {\"a\", 1}, {\"b\", 1} }", "gives the number 1 to two strings"),
+        ("{ \"a\", 1 }", "has '\"' where '{' belongs"),
+    ] {
+        let program = compile(&v1model(&declared(mappings), START, ingress, "t.apply();"));
+        let faults: Vec<_> = p4info::faults(&program).iter().map(ToString::to_string).collect();
+        let [fault] = &faults[..] else { panic!("{faults:?}") };
+        assert!(fault.starts_with("type vrf_t: @p4runtime_translation_mappings "), "{fault}");
+        assert!(fault.contains(reason), "no {reason:?} in {fault}");
+    }
+}
+
+#[test]
 fn externs_of_the_program_are_not_those_of_another_architecture() {
     let own = "extern Register<T> { Register(); T read(); } extern Counter { Counter(); void count(in bit<8> i, in bit<8> j); }";
     let ingress = "Register<bit<8>>() r; Counter() c; counter(8, CounterType.bytes) known;";

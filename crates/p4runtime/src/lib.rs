@@ -61,6 +61,7 @@ pub mod fingerprint;
 pub mod gnmi;
 pub mod p4info;
 pub mod packet_io;
+mod references;
 pub mod server;
 pub mod session;
 pub mod status;

@@ -16,6 +16,7 @@ mod restrictions;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod translation;
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
 pub use self::restrictions::{Owner, Restricted, Restrictions, restricted};
+pub use self::translation::translation_mappings;
 use crate::conversion;
 use crate::proto::{config::P4Info, v1};
 use crate::status::EntityError;

@@ -8,7 +8,11 @@
 
 mod header;
 
+pub use self::header::SplitError;
+
 use bytes::Bytes;
+use entities::Translations;
+use entities::schema::{EGRESS_NAMES, INGRESS_NAMES, MetadataId, PacketHeader, TranslatedTypeId};
 use thiserror::Error;
 
 use crate::{
@@ -37,21 +41,8 @@ pub enum MissingMetadata {
     Refuse,
 }
 
-/// The treatment of metadata fields that are strings for controllers (`p4runtime_translation` with
-/// `string`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TextMetadata {
-    /// The string is the number in decimal digits. This suits a device that generates its packets
-    /// itself.
-    #[default]
-    Digits,
-    /// A packet-out with such a field is refused. This suits a device whose program uses numbers
-    /// and that has no translation table.
-    Refuse,
-}
-
 /// The reason why the metadata of a packet-out does not fit the pipeline. The status code is
-/// `UNIMPLEMENTED` for [`MetadataError::Untranslated`] and `INVALID_ARGUMENT` for all others.
+/// `INVALID_ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -86,16 +77,26 @@ pub enum MetadataError {
         /// in the program's header.
         bits: u32,
     },
-    /// Controllers use a string for the field, and the device has no translation table.
+    /// Controllers use a string for the field, but P4Info does not name the type of the string.
     #[error(
-        "Metadata field id {id} ({name}) is translated to a string, and translation to strings is \
-         not served yet."
+        "Metadata field id {id} ({name}) has a width of 0, which stands for a string, but no \
+         type_name of a type that P4Info translates to strings."
     )]
     Untranslated {
         /// The id of the field in P4Info.
         id: u32,
         /// The name of the field in P4Info.
         name: String,
+    },
+    /// The string has no number, so that the program has no value for it.
+    #[error("Metadata field id {id} ({name}): {reason}.")]
+    NoNumber {
+        /// The id of the field in P4Info.
+        id: u32,
+        /// The name of the field in P4Info.
+        name: String,
+        /// The description of the string.
+        reason: String,
     },
     /// A required field is absent.
     #[error("Metadata field id {id} ({name}) is missing.")]
@@ -112,11 +113,6 @@ const PACKET_IN: &str = "packet_in";
 /// The name of the header of packet-outs in P4Info.
 const PACKET_OUT: &str = "packet_out";
 
-/// The names that P4 programs use for the ingress port.
-const INGRESS_NAMES: [&str; 4] = ["ingress_port", "ingress_physical_port", "in_port", "input_port"];
-/// The names that P4 programs use for the egress port.
-const EGRESS_NAMES: [&str; 4] = ["egress_port", "egress_physical_port", "out_port", "output_port"];
-
 /// One field of a controller packet header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -126,6 +122,8 @@ pub struct Field {
     /// The width of the field in the program's header, in bits. For a translated type it differs
     /// from the width that the controller sees.
     header_bits: u32,
+    /// The translated type of the field, if its values are strings and P4Info names the type.
+    translated: Option<TranslatedTypeId>,
     padding: bool,
 }
 
@@ -187,6 +185,7 @@ impl Field {
                 (bits, _) => bits.unsigned_abs(),
             },
             kind,
+            translated: None,
             padding: is_padding(&metadata.name, &metadata.annotations),
         }
     }
@@ -245,11 +244,21 @@ impl Layout {
         self.port.map(|index| &self.fields[index])
     }
 
+    /// Returns the layout with the translated types of a header's fields.
+    fn with_types(mut self, header: Option<&PacketHeader>) -> Self {
+        for field in &mut self.fields {
+            let declared = header.and_then(|header| header.field(MetadataId(field.id)));
+            field.translated = declared.and_then(|declared| declared.translated);
+        }
+        self
+    }
+
     /// Returns the layout with the field widths of the program's header, if the program has a
-    /// header with this name and these fields.
+    /// header with this name and these fields. Otherwise, strings have the widths of their types.
     fn with_widths(
         &self,
         header: &str,
+        translations: Option<&Translations>,
         widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>,
     ) -> Self {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
@@ -258,13 +267,19 @@ impl Layout {
             for (field, bits) in layout.fields.iter_mut().zip(widths) {
                 field.header_bits = bits;
             }
+        } else if let Some(translations) = translations {
+            for field in &mut layout.fields {
+                let bits = field.translated.and_then(|of| translations.bits(of));
+                field.header_bits = bits.unwrap_or(field.header_bits);
+            }
         }
         layout
     }
 
-    /// Returns an error that names the first field that controllers see as a string.
-    fn check_untranslated(&self) -> Result<(), MetadataError> {
-        match self.fields.iter().find(|field| field.kind == Kind::Text) {
+    /// Returns an error that names the first string whose type is not known.
+    fn check_types(&self) -> Result<(), MetadataError> {
+        let is_unknown = |field: &&Field| field.kind == Kind::Text && field.translated.is_none();
+        match self.fields.iter().find(is_unknown) {
             Some(Field { id, name, .. }) => {
                 Err(MetadataError::Untranslated { id: *id, name: name.clone() })
             }
@@ -290,7 +305,8 @@ impl PacketInLayout {
     /// `packet_in`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
-        Self::from_p4info(schema.p4info(), form)
+        let layout = Self::from_p4info(schema.p4info(), form)?;
+        Some(Self(layout.0.with_types(schema.packet_in())))
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
@@ -304,20 +320,24 @@ impl PacketInLayout {
     }
 
     /// Returns this layout with the field widths of the program's header. `widths` returns the
-    /// widths, given the name of the header and those of its fields.
+    /// widths, given the name of the header and those of its fields. If the program has no such
+    /// header, strings have the widths of their types in `translations`.
     #[must_use]
-    pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
-        Self(self.0.with_widths(PACKET_IN, widths))
+    pub fn with_widths(
+        &self,
+        translations: Option<&Translations>,
+        widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>,
+    ) -> Self {
+        Self(self.0.with_widths(PACKET_IN, translations, widths))
     }
 
-    /// Checks that no field of packet-ins is a string for controllers, which would require a
-    /// translation.
+    /// Checks that P4Info names the type of every field that is a string for controllers.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first such field.
-    pub fn check_untranslated(&self) -> Result<(), MetadataError> {
-        self.0.check_untranslated()
+    /// Returns an error that names the first other field.
+    pub fn check_types(&self) -> Result<(), MetadataError> {
+        self.0.check_types()
     }
 
     /// Returns the metadata of a packet-in from a port, with all other fields zero.
@@ -346,7 +366,8 @@ impl PacketOutLayout {
     /// `packet_out`.
     #[must_use]
     pub fn from_schema(schema: &Schema, form: ByteString) -> Option<Self> {
-        Self::from_p4info(schema.p4info(), form)
+        let Self { layout, ingress } = Self::from_p4info(schema.p4info(), form)?;
+        Some(Self { layout: layout.with_types(schema.packet_out()), ingress })
     }
 
     fn from_p4info(p4info: &config::P4Info, form: ByteString) -> Option<Self> {
@@ -387,20 +408,43 @@ impl PacketOutLayout {
     }
 
     /// Returns this layout with the field widths of the program's header. `widths` returns the
-    /// widths, given the name of the header and those of its fields.
+    /// widths, given the name of the header and those of its fields. If the program has no such
+    /// header, strings have the widths of their types in `translations`.
     #[must_use]
-    pub fn with_widths(&self, widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>) -> Self {
-        Self { layout: self.layout.with_widths(PACKET_OUT, widths), ingress: self.ingress }
+    pub fn with_widths(
+        &self,
+        translations: Option<&Translations>,
+        widths: impl FnOnce(&str, &[&str]) -> Option<Vec<u32>>,
+    ) -> Self {
+        let layout = self.layout.with_widths(PACKET_OUT, translations, widths);
+        Self { layout, ingress: self.ingress }
     }
 
-    /// Checks that no field of packet-outs is a string for controllers, which would require a
-    /// translation.
+    /// Checks that every string in the metadata of a packet-out has a number.
     ///
     /// # Errors
     ///
-    /// Returns an error that names the first such field.
-    pub fn check_untranslated(&self) -> Result<(), MetadataError> {
-        self.layout.check_untranslated()
+    /// Returns an error that names the first field whose string has none.
+    pub fn check_translated(
+        &self,
+        metadata: &[v1::PacketMetadata],
+        translations: &Translations,
+    ) -> Result<(), MetadataError> {
+        self.layout.check_types()?;
+        for field in self.fields() {
+            let value = metadata.iter().find(|one| one.metadata_id == field.id);
+            if let (Some(of), Some(value)) = (field.translated, value)
+                && translations.number(of, &value.value).is_none()
+            {
+                let reason = translations.unknown(of, &value.value).message().to_owned();
+                return Err(MetadataError::NoNumber {
+                    id: field.id,
+                    name: field.name.clone(),
+                    reason,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the metadata of a packet-out fits the pipeline.

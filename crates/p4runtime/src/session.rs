@@ -43,7 +43,7 @@ use self::{config::Loaded, digest::Digests, role::RoleAccess};
 use crate::{
     arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
     emulated::EmulatedTarget,
-    packet_io::{ByteString, MissingMetadata, TextMetadata},
+    packet_io::{ByteString, MissingMetadata},
     proto::v1::{
         self, stream_error::Details, stream_message_request::Update as Request,
         stream_message_response::Update as Response,
@@ -64,8 +64,6 @@ pub struct DeviceOptions {
     pub packet_in_form: ByteString,
     /// The metadata fields that a packet-out may omit.
     pub missing_metadata: MissingMetadata,
-    /// The treatment of metadata fields that are strings for controllers and numbers for programs.
-    pub text_metadata: TextMetadata,
     /// Whether refused packet-outs and acknowledgements are answered with a `StreamError`, which
     /// the specification makes optional. Otherwise they are dropped silently.
     pub stream_errors: bool,
@@ -75,6 +73,9 @@ pub struct DeviceOptions {
     /// The maximum size in bytes of the metadata that a controller may attach to an entity. By
     /// default only the request size limits it.
     pub metadata: usize,
+    /// Whether references between entities (`@refers_to`) are checked, which the specification
+    /// leaves to the target.
+    pub check_references: bool,
     /// The maximum time for loading a pipeline, after which the request is refused.
     pub load_time: Duration,
 }
@@ -86,10 +87,10 @@ impl Default for DeviceOptions {
             election_memory: ElectionMemory::Kept,
             packet_in_form: ByteString::Canonical,
             missing_metadata: MissingMetadata::AcceptPadding,
-            text_metadata: TextMetadata::Digits,
             stream_errors: true,
             reconcile: Reconcile::Refuse,
             metadata: usize::MAX,
+            check_references: false,
             load_time: Duration::from_secs(30),
         }
     }
@@ -472,11 +473,7 @@ impl Device {
 
     fn check_packet_out(&self, packet: &v1::PacketOut) -> Result<(), EntityError> {
         let layout = self.committed.as_ref().and_then(|loaded| loaded.pipeline.packet_out());
-        if let (Some(layout), TextMetadata::Refuse) = (layout, self.options.text_metadata) {
-            layout
-                .check_untranslated()
-                .map_err(|error| EntityError::unimplemented(error.to_string()))?;
-        }
+        let translations = self.committed.as_ref().and_then(|loaded| loaded.store.translations());
         let checked = match (layout, packet.metadata.first()) {
             (Some(layout), _) => layout.check(&packet.metadata, self.options.missing_metadata),
             (None, None) => Ok(()),
@@ -484,6 +481,13 @@ impl Device {
                 Err(crate::packet_io::MetadataError::Unknown { id: one.metadata_id })
             }
         };
+        let checked = checked.and_then(|()| match (layout, translations) {
+            (Some(layout), Some(translations)) => {
+                layout.check_translated(&packet.metadata, &translations)
+            }
+            // Without a program, strings are decimal digits.
+            (None, _) | (_, None) => Ok(()),
+        });
         checked.map_err(|error| EntityError::new(Code::InvalidArgument, error.to_string()))
     }
 

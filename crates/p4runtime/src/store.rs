@@ -14,27 +14,31 @@ use std::sync::Arc;
 pub use entities::Nanos;
 use entities::{
     Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Keep, Selection,
+    Translations,
 };
 
 pub use self::reading::Reading;
 use crate::conversion;
 pub use crate::conversion::{Found, MAX_WILDCARD_CELLS, object_id};
 use crate::emulated::Emulated;
-use crate::p4info::{DigestId, Schema};
+use crate::p4info::{DigestId, Schema, SchemaError};
 use crate::proto::v1;
+use crate::references::{Checked, References};
 
 /// The entities of one switch under one pipeline.
 #[derive(Debug)]
 pub struct Store<P: DataPlane = Emulated> {
     schema: Arc<Schema>,
     plane: P,
+    /// The references between entities, if they are checked.
+    references: Option<Box<References>>,
 }
 
 impl Store {
     /// Creates an emulated switch in which every table has its default entry and nothing else.
     pub fn new(schema: Arc<Schema>) -> Self {
         let plane = Emulated::new(Arc::clone(schema.objects()));
-        Self { schema, plane }
+        Self { schema, plane, references: None }
     }
 
     /// Installs an entry that the program declares, when the pipeline is committed.
@@ -66,7 +70,19 @@ impl Store {
 impl<P: DataPlane> Store<P> {
     /// Creates a store whose entities are in a data plane that was created for this pipeline.
     pub fn over(schema: Arc<Schema>, plane: P) -> Self {
-        Self { schema, plane }
+        Self { schema, plane, references: None }
+    }
+
+    /// Checks references between entities (`@refers_to`) from now on: the target of a reference must
+    /// exist, and what is referred to cannot be deleted. References of the present entities count.
+    ///
+    /// # Errors
+    /// Returns an error if an annotation names no possible target, or if references form a cycle.
+    pub fn check_references(&mut self, now: Nanos) -> Result<(), SchemaError> {
+        let reader = self.plane.reader(now);
+        let references = References::new(self.schema.p4info(), &self.schema, &*reader)?;
+        self.references = references.map(Box::new);
+        Ok(())
     }
 
     /// Returns the pipeline that the entities belong to.
@@ -77,6 +93,11 @@ impl<P: DataPlane> Store<P> {
     /// Returns the data plane that holds the entities.
     pub(crate) fn plane_mut(&mut self) -> &mut P {
         &mut self.plane
+    }
+
+    /// Returns the strings and numbers of the program's translated types, if there is a program.
+    pub fn translations(&self) -> Option<Arc<Translations>> {
+        self.plane.translations()
     }
 
     /// Applies one update, or refuses it and changes nothing.
@@ -117,13 +138,19 @@ impl<P: DataPlane> Store<P> {
             Asked::RollbackOnError => Atomicity::RollbackOnError,
             Asked::DataplaneAtomic => Atomicity::DataplaneAtomic,
         };
-        let Self { schema, plane } = self;
+        let Self { schema, plane, references } = self;
         let updates = updates.map(|update| {
             let update = conversion::update(schema, update?)?;
             update.iter().try_for_each(|update| schema.restrictions().check(schema, update))?;
             Ok(update)
         });
-        entities::write(plane, updates, atomicity, now, keep)
+        match references {
+            None => entities::write(plane, updates, atomicity, now, keep),
+            Some(references) => {
+                let mut checked = Checked { plane, references, schema };
+                entities::write(&mut checked, updates, atomicity, now, keep)
+            }
+        }
     }
 
     /// Returns a reading, which visits the entities that the requests select in several steps.

@@ -4,7 +4,8 @@
 //! A packet may cause further passes through the blocks, for example by clones or recirculation.
 //! Each driver queues these passes and runs them in the order in which they were requested, so
 //! outputs appear in a fixed order. Only v1model has ports with priority queues, so its driver runs
-//! the packets of a port in the order of their priorities.
+//! the packets of a port in the order of their priorities. A port that is declared to have queues
+//! of its own interrupts packets between ingress and egress ([`waiting`]).
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
@@ -13,9 +14,11 @@ mod other;
 mod pna;
 mod psa;
 pub(crate) mod v1model;
+pub(crate) mod waiting;
 
 use self::engine::{Engine, InterpreterEngine};
 use self::glue::{Inputs, Set};
+use self::waiting::{Pass, QueueTimes};
 use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::Layout;
@@ -76,6 +79,27 @@ impl Driver {
             Self::Bpf(blocks) => blocks.process(interpreter, port, packet, outputs),
             Self::Other(blocks) => blocks.process(interpreter, port, packet, outputs),
             _ => self.process(&mut InterpreterEngine(interpreter), port, packet, outputs),
+        }
+    }
+
+    /// Continues with a packet that leaves its queue: runs egress and all that follows.
+    pub(crate) fn resume<'p, E: Engine<'p>>(
+        &self,
+        engine: &mut E,
+        pass: Pass,
+        times: &QueueTimes,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        match (self, pass) {
+            (Self::V1model(blocks), Pass::V1model(pass)) => {
+                let pass = pass.map(&mut |held| engine.unheld(held))?;
+                blocks.resume(engine, pass, times, outputs)
+            }
+            (Self::Psa(blocks), Pass::Psa(pass)) => {
+                let pass = pass.map(&mut |held| engine.unheld(held))?;
+                blocks.resume(engine, pass, outputs)
+            }
+            _ => Err(RunError::internal("package")),
         }
     }
 

@@ -16,6 +16,9 @@ mod binding;
 mod digests;
 mod ports;
 mod read;
+mod texts;
+mod translation;
+mod used;
 mod values;
 mod write;
 
@@ -24,6 +27,7 @@ use self::digests::Digests;
 pub use self::digests::digest_data;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
+use self::translation::Translated;
 use self::write::{Writer, replace};
 use crate::error::{CompileError, LoadError};
 use crate::layout::{DROP_PORT, PACKET_WORK};
@@ -33,8 +37,8 @@ use crate::table::Ageing;
 use entities::schema::{self, ActionProfileId, MatchKind, Schema, ValueSetId};
 use entities::{
     CloneSession, CloneSessionId, Code, DataPlane, EntityError, EntryKey, Group, GroupId,
-    MulticastGroup, MulticastGroupId, Nanos, ProfileUsage, Reader, TableEntry, Target, Update,
-    UpdateKind, ValueSet, Visibility,
+    MulticastGroup, MulticastGroupId, Nanos, PortNames, ProfileUsage, Reader, TableEntry, Target,
+    Translations, Update, UpdateKind, ValueSet, Visibility,
 };
 use ir::{Program, TableImplementation};
 use std::collections::BTreeMap;
@@ -62,6 +66,8 @@ pub struct InterpreterTarget {
     state_limit: u64,
     /// The units of work that a packet may take.
     packet_work: u32,
+    /// The ports of the switch, for types of ports that are translated to strings.
+    port_names: PortNames,
 }
 
 /// The default limit for the number of entries in a table with a ternary, range or optional field.
@@ -98,6 +104,7 @@ impl InterpreterTarget {
             searched_entries: SEARCHED_ENTRIES,
             state_limit: u64::MAX,
             packet_work: PACKET_WORK,
+            port_names: PortNames::default(),
         }
     }
 
@@ -139,6 +146,14 @@ impl InterpreterTarget {
     #[must_use]
     pub fn with_packet_work(self, units: u32) -> Self {
         Self { packet_work: units, ..self }
+    }
+
+    /// Sets the names of the switch's ports. In programs whose ports are strings for controllers
+    /// (`p4runtime_translation`), a name stands for its port, and the reserved numbers are assigned
+    /// to no other string.
+    #[must_use]
+    pub fn with_port_names(self, port_names: PortNames) -> Self {
+        Self { port_names, ..self }
     }
 
     /// Returns a handle for the packet side of the switch. It processes packets, and sets whether
@@ -252,6 +267,7 @@ struct Shared {
     books: Mutex<Books>,
     gate: Gate,
     digests: Digests,
+    translated: Translated,
 }
 
 /// A batch of changes by the control plane that has begun and not ended.
@@ -347,7 +363,13 @@ impl Shared {
             let mut quiet_since = timer.restarted().max(timer.notified().unwrap_or_default());
             if quiet_since.saturating_add(timeout) <= now {
                 let fields = &table.match_fields;
-                let key = values::match_key(fields, bound, &stored.matches, stored.priority);
+                let key = values::match_key(
+                    &self.translated.translations,
+                    fields,
+                    bound,
+                    &stored.matches,
+                    stored.priority,
+                );
                 let Some(key) = key else { continue };
                 quiet_since = now;
                 timer.set_notified(now);
@@ -425,6 +447,8 @@ impl Interpreted {
         target: &InterpreterTarget,
     ) -> Result<Self, EntityError> {
         let binding = Binding::new(&schema, core.program())?;
+        let translated =
+            Translated::new(&schema, core.program(), &binding.tables, &target.port_names)?;
         let deletes = core.state.tables.iter().any(|table| table.ageing == Ageing::Delete);
         let shared = Arc::new(Shared {
             origin: target.origin,
@@ -435,7 +459,9 @@ impl Interpreted {
             books: Mutex::default(),
             gate: Gate::new(),
             digests: Digests::default(),
+            translated,
         });
+        shared.name_numbers_of_program();
         // Packets may add entries that time out.
         let next_expiry = deletes.then_some(Nanos(0));
         let ports = target.ports.clone();
@@ -468,6 +494,9 @@ fn undo(shared: &Shared, inverses: Vec<Undo>) {
     for inverse in inverses.into_iter().rev() {
         inverse(shared, &mut books);
     }
+    if !shared.translated.translations.is_empty() {
+        shared.translated.translations.undone();
+    }
 }
 
 impl Drop for Interpreted {
@@ -486,6 +515,9 @@ impl DataPlane for Interpreted {
         let closes_gate = visibility == Visibility::Batch;
         if closes_gate {
             self.shared.gate.close();
+        }
+        if !self.shared.translated.translations.is_empty() {
+            self.shared.translated.translations.begin_batch();
         }
         self.batch = Some(Batch { inverses: Vec::new(), closes_gate });
         Ok(())
@@ -527,6 +559,10 @@ impl DataPlane for Interpreted {
 
     fn controller_header(&self, name: &str, fields: &[&str]) -> Option<Vec<u32>> {
         binding::controller_header(self.shared.core.program(), name, fields)
+    }
+
+    fn translations(&self) -> Option<Arc<Translations>> {
+        Some(Arc::clone(&self.shared.translated.translations))
     }
 
     fn reader(&self, now: Nanos) -> Box<dyn Reader> {

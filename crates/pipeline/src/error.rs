@@ -82,6 +82,12 @@ pub enum LoadError {
         /// The maximum number of bytes that they may take.
         limit: u64,
     },
+    /// The program's own v1model has wider ports than a switch.
+    #[error("egress_spec has {bits} bits in the program's v1model; a port has at most 32")]
+    PortWidth {
+        /// The width of `egress_spec` in bits.
+        bits: u64,
+    },
     /// The program's variables hold too many values.
     #[error(
         "the program's variables hold {values} values, more than the maximum of {most}: shorten its header stacks"

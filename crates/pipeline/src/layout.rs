@@ -40,6 +40,25 @@ pub const PACKET_WORK: u32 = 1 << 22;
 /// The default port to which v1model sends dropped packets (`--drop-port` of simple_switch).
 pub(crate) const DROP_PORT: u16 = 511;
 
+/// The largest width of a port number in bits.
+const PORT_BITS: u64 = u32::BITS as u64;
+
+/// Returns the width of v1model's `egress_spec` in bits, or `None` for other architectures.
+fn egress_spec_bits(program: &Program) -> Option<u64> {
+    let mut composites = program.types.composites.iter();
+    let metadata = composites.find(|composite| composite.name == "standard_metadata_t")?;
+    let field = metadata.fields.iter().find(|field| field.name == "egress_spec")?;
+    program.types.width_in_bits(field.type_id)
+}
+
+/// Returns the bits of a port number that fit into `egress_spec`.
+fn masked(port: u16, bits: Option<u64>) -> u16 {
+    match bits.and_then(|bits| 1_u16.checked_shl(u32::try_from(bits).ok()?)) {
+        Some(numbers) => port & (numbers - 1),
+        None => port,
+    }
+}
+
 /// A program, and properties of it that are computed once when it is loaded.
 #[derive(Debug)]
 pub(crate) struct Layout {
@@ -58,6 +77,9 @@ pub(crate) struct Layout {
     pub(crate) dialect: Dialect,
     /// v1model: the port that `mark_to_drop` sets. No packet leaves through it.
     pub(crate) drop_port: u16,
+    /// v1model: the width of `egress_spec` in bits. A program may bring a v1model of its own, in
+    /// which ports have another width than BMv2's.
+    egress_spec_bits: Option<u64>,
     pub(crate) names: Names,
     /// The variables that v1model's `mark_to_drop` changes if the program calls it in its older
     /// form, without an argument.
@@ -103,6 +125,10 @@ impl Layout {
         if total > MAX_CELLS {
             return Err(LoadError::TooLarge { values: total, most: MAX_CELLS });
         }
+        let egress_spec_bits = egress_spec_bits(&program);
+        if let Some(bits) = egress_spec_bits.filter(|bits| *bits > PORT_BITS) {
+            return Err(LoadError::PortWidth { bits });
+        }
         let meter_results = meter_results(&program);
         let (dialect, names) = (Dialect::of(&program.architecture), Names::new(&program));
         let metadata = MetadataUse::of(&program, &names);
@@ -113,7 +139,8 @@ impl Layout {
             reads_queue_depth,
             head_bytes: head::bytes(&program, reads_queue_depth),
             dialect,
-            drop_port: DROP_PORT,
+            drop_port: masked(DROP_PORT, egress_spec_bits),
+            egress_spec_bits,
             names,
             standard_metadata: standard_metadata(&program),
             added_arguments: added_arguments(&program),
@@ -135,6 +162,13 @@ impl Layout {
         let costs = ir::with_large_stack(|| Costs::new(&layout));
         layout.costs = costs.map_err(|error| LoadError::Thread(error.to_string()))?;
         Ok(layout)
+    }
+
+    /// Sets the port for dropped packets (v1model), and returns whether it is another one than
+    /// before. Only the bits of `port` that fit into `egress_spec` count.
+    pub(crate) fn set_drop_port(&mut self, port: u16) -> bool {
+        let port = masked(port, self.egress_spec_bits);
+        std::mem::replace(&mut self.drop_port, port) != port
     }
 
     fn build(&self, type_id: TypeId) -> Option<Value> {

@@ -57,6 +57,7 @@ mod error;
 mod externs;
 mod interpreter;
 mod layout;
+mod queued;
 mod resolved;
 mod state;
 mod switch;
@@ -66,6 +67,7 @@ mod trace;
 mod value;
 
 pub use architecture::Output;
+pub use architecture::waiting::{QueueTimes, Waiting};
 pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
@@ -77,6 +79,7 @@ pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};
 pub use externs::meter::{Color, MeterConfig};
 pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use layout::PACKET_WORK;
+pub use queued::{Content, Leaving, QueuedPorts};
 pub use state::{CloneSession, Digest, Replica};
 pub use switch::{Core, Heads, Path, Processor, Switch};
 pub use table::{

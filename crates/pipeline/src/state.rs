@@ -22,10 +22,13 @@ use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TypeId};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::WorkerGroup;
+
+/// The number of the next state.
+static STATES: AtomicU64 = AtomicU64::new(0);
 
 /// A message that a packet has sent to the control plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,6 +104,13 @@ pub(crate) struct State {
     waiting: RwLock<BTreeMap<u32, u32>>,
     /// Whether any port has a number other than zero in `waiting`.
     any_waits: AtomicBool,
+    /// The number of queues of each port that has queues of its own.
+    port_queues: RwLock<BTreeMap<u32, u32>>,
+    /// Whether any port has queues of its own.
+    any_queues: AtomicBool,
+    /// A number that distinguishes this state from all others of the process, so that a packet that
+    /// waits in a queue is continued by the program that it belongs to.
+    pub(crate) number: u64,
     alone: Mutex<()>,
     /// The group of workers that use the tables in their packed form.
     pub(crate) group: Arc<WorkerGroup>,
@@ -157,6 +167,9 @@ impl State {
             priority_queues: AtomicU32::new(1),
             waiting: RwLock::default(),
             any_waits: AtomicBool::new(false),
+            port_queues: RwLock::default(),
+            any_queues: AtomicBool::new(false),
+            number: STATES.fetch_add(1, Ordering::Relaxed),
             alone: Mutex::new(()),
             group: Arc::default(),
             entry_changes: EntryChanges::default(),
@@ -168,6 +181,7 @@ impl State {
         self.ports_down = Arc::new(RwLock::new(read(&previous.ports_down).clone()));
         self.host_ports = RwLock::new(read(&previous.host_ports).clone());
         self.priority_queues = AtomicU32::new(previous.priority_queues.load(Ordering::Relaxed));
+        self.set_port_queues(read(&previous.port_queues).clone());
     }
 
     /// Returns the number of bytes of the arrays of registers and counters whose elements are
@@ -251,6 +265,25 @@ impl State {
         let mut waiting = write(&self.waiting);
         waiting.insert(port, packets);
         self.any_waits.store(waiting.values().any(|packets| *packets > 0), Ordering::Relaxed);
+    }
+
+    /// Sets the number of queues of each port that has queues of its own.
+    pub(crate) fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
+        self.any_queues.store(!queues.is_empty(), Ordering::Relaxed);
+        *write(&self.port_queues) = queues;
+    }
+
+    /// Returns whether any port has queues of its own.
+    pub(crate) fn any_queues(&self) -> bool {
+        self.any_queues.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of queues of a port, or `None` if it has no queues of its own.
+    pub(crate) fn port_queues(&self, port: u32) -> Option<u32> {
+        match self.any_queues() {
+            true => read(&self.port_queues).get(&port).copied(),
+            false => None,
+        }
     }
 
     /// Returns a flow identifier for PNA's `allocate_flow_id`. Each call returns the next number.

@@ -1,5 +1,7 @@
 //! A running program, which receives packets and returns packets.
 
+use crate::architecture::engine::InterpreterEngine;
+use crate::architecture::waiting::{QueueTimes, REPLACED, Waiting};
 use crate::architecture::{Driver, Output};
 use crate::compiled::{Batch, Compiled, StageTimes, Way};
 use crate::dialect::Dialect;
@@ -193,7 +195,7 @@ impl Core {
         trace: Option<&mut dyn Trace>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let before = outputs.len();
+        let before = (outputs.len(), scratch.waiting.len());
         let outcome = match (self.code_for(scratch), trace) {
             (Some(code), None) => code.run(self, scratch, (port, packet), now, outputs),
             (_, trace) => {
@@ -204,7 +206,40 @@ impl Core {
             }
         };
         if outcome.is_err() {
-            outputs.truncate(before);
+            outputs.truncate(before.0);
+            scratch.waiting.truncate(before.1);
+        }
+        outcome
+    }
+
+    /// Continues with a packet that leaves its queue, like [`Switch::resume`].
+    pub(crate) fn resume(
+        &self,
+        scratch: &mut Scratch,
+        waiting: Waiting,
+        times: &QueueTimes,
+        trace: Option<&mut dyn Trace>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        if waiting.program != self.state.number {
+            return Err(REPLACED);
+        }
+        let before = (outputs.len(), scratch.waiting.len());
+        let outcome = match (&self.code, waiting.is_compiled) {
+            (Some(code), true) => code.resume(self, scratch, waiting, times, outputs),
+            (None, true) => Err(REPLACED),
+            (_, false) => {
+                let trace = trace.map(|trace| -> &mut dyn Trace { trace });
+                let now = times.left;
+                let mut interpreter =
+                    Interpreter::new(&self.layout, &self.state, scratch, trace, now)?;
+                let mut engine = InterpreterEngine(&mut interpreter);
+                self.driver.resume(&mut engine, waiting.pass, times, outputs)
+            }
+        };
+        if outcome.is_err() {
+            outputs.truncate(before.0);
+            scratch.waiting.truncate(before.1);
         }
         outcome
     }
@@ -230,7 +265,9 @@ impl Core {
             None => {
                 batch.each(heads.packets, |position, packet, outputs| {
                     scratch.beyond = heads.beyond(position);
-                    self.process(scratch, packet, now, None, outputs)
+                    let before = scratch.waiting.len();
+                    let outcome = self.process(scratch, packet, now, None, outputs);
+                    scratch.kept_waiting(before, outcome)
                 });
                 scratch.beyond = 0;
             }
@@ -455,6 +492,30 @@ impl Switch {
     ) -> Result<Vec<Output>, RunError> {
         let mut outputs = Vec::new();
         self.core.process(&mut self.scratch, (port, packet), now, Some(trace), &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// Returns the packets that wait for their egress since the last call, in the order in which
+    /// they left ingress. Only packets for ports with queues do ([`Core::set_port_queues`]).
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+        std::mem::take(&mut self.scratch.waiting)
+    }
+
+    /// Continues with a packet that leaves its queue: runs egress and all that follows, at the time
+    /// at which the packet leaves. Returns the packets to transmit. Those for the port of the queue
+    /// are the packet itself; others come from recirculation.
+    ///
+    /// # Errors
+    /// Fails as [`Switch::process`] does, or if the program has changed since the packet entered
+    /// the queue.
+    pub fn resume(
+        &mut self,
+        waiting: Waiting,
+        times: &QueueTimes,
+        trace: Option<&mut dyn Trace>,
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
+        self.core.resume(&mut self.scratch, waiting, times, trace, &mut outputs)?;
         Ok(outputs)
     }
 

@@ -141,6 +141,15 @@ pub enum Event {
         /// The kind of the copy, such as a clone or a recirculation.
         kind: &'static str,
     },
+    /// A packet is handed over to a queue of its output port.
+    Wait {
+        /// The output port.
+        port: u32,
+        /// The number of the queue.
+        queue: u64,
+        /// The length of the packet in bytes.
+        length: u64,
+    },
     /// A packet is transmitted.
     Output {
         /// The port through which the packet is transmitted.
@@ -197,6 +206,9 @@ impl fmt::Display for Event {
             Self::Log { text } => write!(f, "      log: {text}"),
             Self::Drop { reason } => write!(f, "  drop: {reason}"),
             Self::Copy { kind } => write!(f, "  {kind}"),
+            Self::Wait { port, queue, length } => {
+                write!(f, "queue {queue} of port {port}: {length} bytes")
+            }
             Self::Output { port, length } => write!(f, "output: port {port}, {length} bytes"),
         }
     }

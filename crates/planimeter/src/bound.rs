@@ -3,6 +3,7 @@
 mod arguments;
 mod sweep;
 mod thresholds;
+mod topology;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -65,6 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             file.display()
         ))
     })?;
+    let text = topology::network_text(file, extension, &text)?;
     let source = Source { file, text: &text, format };
     match &arguments.vary {
         Some(variation) => sweep::run(arguments, &started, variation, source, ranks),

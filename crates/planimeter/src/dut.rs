@@ -16,6 +16,7 @@ mod thresholds;
 mod timeouts;
 pub(crate) mod traffic;
 mod updates;
+mod wires;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,8 +66,9 @@ An answer says that the switch has accepted an update. With --port, and for P4Ru
 switch show when they obey it, what happens to them meanwhile, how fast the switch passes packets to its controller, which rates meters have, and how \
 groups distribute flows.
 
-With --conformance, nothing is measured: the requirements of the specification are tried one after the other. With \
---fuzz, random sequences of updates are written, and the shortest one that shows a fault is kept.";
+With --conformance, nothing is measured: the requirements of the specification are tried one after the other. --port lets \
+it send packets to a P4Runtime switch, and --commit lets it commit pipelines. With --fuzz, random sequences of updates are \
+written, and the shortest one that shows a fault is kept.";
 
 /// The value of --table that stands for one table of each match kind. No table of a P4 program has
 /// such a name.
@@ -248,14 +250,22 @@ pub(crate) struct Arguments {
 /// The flags with which a switch is judged instead of measured.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Conformance, instead of a measurement")]
-#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "program", "port", "quick"])]
+#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "program", "quick"])]
 struct Judging {
     /// Try the requirements of the specification of P4Runtime, or of OpenFlow
     #[arg(long, conflicts_with_all = ["fuzz", "replay"])]
     conformance: bool,
+    /// Also try requirements that commit the pipeline of a P4Runtime switch again, which deletes the
+    /// entries of all controllers
+    #[arg(long, requires = "conformance", conflicts_with = "openflow")]
+    commit: bool,
+    /// Commit this pipeline first, as --commit permits: a program in P4 source or BMv2 JSON, or a P4Info in text form and a
+    /// device configuration, separated by a comma
+    #[arg(long, value_name = "FILE[,FILE]", requires = "commit")]
+    push: Option<String>,
     /// P4Runtime: write random sequences of valid and invalid updates, and compare the switch with
     /// a model
-    #[arg(long, conflicts_with_all = ["replay", "openflow"])]
+    #[arg(long, conflicts_with_all = ["replay", "openflow", "port"])]
     fuzz: bool,
     /// The seed of the random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fuzz")]
@@ -264,7 +274,7 @@ struct Judging {
     #[arg(long, value_name = "COUNT", default_value = "1k", requires = "fuzz", value_parser = decimal)]
     requests: u64,
     /// P4Runtime: repeat the requests of a sequence.jsonl that --fuzz has left
-    #[arg(long, value_name = "FILE", conflicts_with = "openflow")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["openflow", "port"])]
     replay: Option<PathBuf>,
 }
 
@@ -488,8 +498,8 @@ impl Arguments {
         })
     }
 
-    /// Returns the load from which others differ in one property. Its requests have the largest number
-    /// of updates up to 100, at which most switches are close to their highest rate.
+    /// Returns the load from which others differ in one property. Its requests have the largest
+    /// number of updates up to 100, at which most switches are close to their highest rate.
     fn base_load(&self) -> Load {
         let batches = self.batch.0.iter().copied();
         let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());

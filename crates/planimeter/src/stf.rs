@@ -11,7 +11,9 @@ use std::process::ExitCode;
 use clap::{Parser, value_parser};
 use ir::Program;
 use pipeline::{Coverage, Switch, Way};
-use stf::{Options, Ran, Report, Script, disagreements, run as run_script, run_covered};
+use stf::{
+    Options, QueueRecord, Ran, Report, Script, disagreements, run as run_script, run_covered,
+};
 use topology::{Running, Topology};
 
 use crate::failure::Failure;
@@ -56,6 +58,8 @@ Statements, one a line; `#` begins a comment:
   act_prof_add_member_to_group PROFILE MEMBER GROUP, act_prof_remove_member_from_group,
   table_indirect_add TABLE KEY:MATCH ... MEMBER, table_indirect_add_with_group TABLE ... GROUP
   wait                               one second passes
+  at TIME [every TIME times NUMBER]  the next packet arrives at this time since the start, and
+                                     again
 
 The first parts of a name may be omitted: `routes` is `RouterIngress.routes`. A match is a value
 (0x0a, 10, 0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has
@@ -119,6 +123,16 @@ pub(crate) struct Arguments {
     /// HEX`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "pcap_in"])]
     topology: Option<PathBuf>,
+    /// Give a port of a switch of the topology queues, such as `s1 port=2 rate=10Mbps depth=64` or
+    /// `s1 port=2 queue=1 rate=2Mbps`; docs/queues.md has all keys. The topology file may have the
+    /// same lines as a list `queues` of a switch
+    #[arg(
+        long,
+        value_name = "SWITCH port=PORT KEY=VALUE ...",
+        requires = "topology",
+        value_parser = switch_and_queue
+    )]
+    queue: Vec<(String, String)>,
     /// The execution path: the interpreter, or the compiled program, all of whose paths are
     /// compared with the interpreter
     #[arg(long, value_name = "PATH", default_value = "interpreter", value_parser = one_of([
@@ -166,6 +180,14 @@ pub(crate) struct Arguments {
     pcap_out: Option<PathBuf>,
 }
 
+/// Splits the value of `--queue` into the name of a switch and a line of its configuration.
+fn switch_and_queue(text: &str) -> Result<(String, String), String> {
+    match text.trim().split_once(char::is_whitespace) {
+        Some((switch, line)) if !switch.contains('=') => Ok((switch.to_owned(), line.to_owned())),
+        _ => Err("it does not begin with the name of a switch, such as s1".to_owned()),
+    }
+}
+
 impl Arguments {
     fn options(&self) -> Options {
         Options {
@@ -188,7 +210,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = &arguments.program;
     let topology = arguments.topology.as_deref();
-    let topology = topology.map(Topology::read).transpose()?;
+    let topology = topology.map(|path| Topology::read(path, &arguments.queue)).transpose()?;
     let mut scripts = arguments.script.clone();
     if scripts.is_empty() {
         let beside = arguments.topology.as_ref().unwrap_or(path);
@@ -388,6 +410,14 @@ fn one_run(
     arguments: &Arguments,
 ) -> Result<Report, Failure> {
     let options = Options { together, ..arguments.options() };
+    for path in &arguments.entries {
+        if !entries::queues(path)?.0.is_empty() {
+            return Err(Failure::input(format!(
+                "{}: ports have queues only in a network; run it with --topology",
+                path.display()
+            )));
+        }
+    }
     install(switch, program, options, &arguments.entries)?;
     let report = match coverage {
         Some(coverage) => run_covered(switch, script, options, coverage),
@@ -462,6 +492,36 @@ fn install(
     Ok(())
 }
 
+/// Describes what a queue of a network has done. Returns `None` if no packet came to it.
+fn queue_line(record: &QueueRecord) -> Option<String> {
+    let QueueRecord { end, switch, queue, counts } = record;
+    if counts.enqueued + counts.dropped() == 0 {
+        return None;
+    }
+    let packets = |count: u64| match count {
+        1 => "1 packet".to_owned(),
+        count => format!("{count} packets"),
+    };
+    let mut line = format!(
+        "queue {queue} of {switch}-p{}: {}, at most {} waited",
+        end.port,
+        packets(counts.enqueued),
+        counts.deepest
+    );
+    for (count, what) in [
+        (counts.dropped_depth, "dropped at the full queue"),
+        (counts.dropped_buffer, "dropped at the full buffer"),
+        (counts.dropped_red, "dropped by RED"),
+        (counts.dropped_behind, "dropped in egress"),
+        (counts.marked, "marked (ECN)"),
+    ] {
+        if count > 0 {
+            line += &format!(", {count} {what}");
+        }
+    }
+    Some(line)
+}
+
 /// Prints the outcome of a script, and returns whether all of its expectations were met.
 fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
@@ -481,6 +541,9 @@ fn print(path: &Path, report: &Report, quiet: bool) -> bool {
         for (line, note) in &report.notes {
             println!("{path}:{line}: note: {note}");
         }
+    }
+    if !quiet {
+        report.queues.iter().filter_map(queue_line).for_each(|line| println!("{path}: {line}"));
     }
     for failure in &report.failures {
         print!("{path}: {}", report.describe(failure));

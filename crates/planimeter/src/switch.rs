@@ -53,6 +53,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         path: arguments::path(matches),
         v1model: arguments::v1model(matches),
         durability: arguments::durability(matches),
+        check_references: matches.get_flag("check-references"),
     };
     let requested = matches.get_one::<u32>("ring-memory").copied();
     let memory = devices::ring_memory(&planned, workers, requested);
@@ -93,7 +94,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
     print_line(&ready);
     let top = matches.get_flag("top").then(|| Top::begin(switch.state()));
     watch_over(&switch, &planned, watch, top.map(|top| (top, ready)), &stop);
-    switch.state().iter().for_each(|device| print_line(&summary(device)));
+    for device in switch.finish() {
+        print_line(&summary(&device));
+        queue_lines(&device).iter().for_each(|line| print_line(line));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -206,6 +210,44 @@ fn summary(device: &DeviceState) -> String {
         activity.writes,
         activity.writes_refused,
     )
+}
+
+/// Describes the queues to which packets came, and how exactly their ports were paced.
+fn queue_lines(device: &DeviceState) -> Vec<String> {
+    let id = device.id;
+    let mut lines = Vec::new();
+    for (port, queue, counts) in &device.queues.queues {
+        if counts.enqueued + counts.dropped() > 0 {
+            lines.push(format!(
+                "device {id}: queue {queue} of port {port}: {} packets, {} dropped ({} at its depth, {} at the \
+                 buffer, {} by RED), {} marked, at most {} waited",
+                counts.enqueued,
+                counts.dropped(),
+                counts.dropped_depth,
+                counts.dropped_buffer,
+                counts.dropped_red,
+                counts.marked,
+                counts.deepest,
+            ));
+        }
+    }
+    for (port, pace) in device.queues.paces.iter().filter(|(_, pace)| pace.packets > 0) {
+        lines.push(format!(
+            "device {id}: port {port} was paced: {} packets left on average {:?} after the time of the model, 99 % \
+             of them within {:?}, the latest {:?}",
+            pace.packets,
+            Duration::from_nanos(pace.total / pace.packets),
+            Duration::from_nanos(pace.mostly_within()),
+            Duration::from_nanos(pace.largest),
+        ));
+    }
+    if device.queues.replaced > 0 {
+        lines.push(format!(
+            "device {id}: {} packets were dropped because a pipeline was committed while they waited",
+            device.queues.replaced
+        ));
+    }
+    lines
 }
 
 /// Prints a line to standard output. If nothing reads standard output, the switch continues to run.

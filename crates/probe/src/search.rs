@@ -2,9 +2,9 @@
 //! [`measuring::search`], and the result as part of a run. RFC 8456, section 5.1.3, asks for two
 //! rates: the most responses per second of any trial, and the most of any trial without loss.
 //!
-//! A rate passes if every packet-in was answered and no backlog grew. The second condition is needed
-//! because a controller with a long queue eventually answers everything, even at a rate that it
-//! cannot sustain (the RFC likewise counts the responses within the time of the trial).
+//! A rate passes if every packet-in was answered and no backlog grew. The second condition is
+//! needed because a controller with a long queue eventually answers everything, even at a rate that
+//! it cannot sustain (the RFC likewise counts the responses within the time of the trial).
 
 mod observation;
 

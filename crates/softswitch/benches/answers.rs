@@ -327,6 +327,7 @@ impl Running {
     async fn start(path: softswitch::Path, source: &str) -> Self {
         let [[near, far], [other, end]] = ["one", "two"].map(|name| memory::line(name, QUEUE));
         let device = DeviceConfig {
+            queues: Default::default(),
             id: DEVICE,
             cpu_port: CPU_PORT,
             path,
@@ -335,6 +336,7 @@ impl Running {
             updates: Vec::new(),
             state: None,
             durability: softswitch::Durability::default(),
+            check_references: false,
             ports: vec![(1, near), (2, other)],
         };
         let switch = Switch::start(support::options(), vec![device]).expect("it starts");

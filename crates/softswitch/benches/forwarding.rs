@@ -229,6 +229,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
     };
     let compiled = from_device_config(program.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
+        queues: Default::default(),
         id: 1,
         cpu_port: 255,
         path,
@@ -237,6 +238,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
+        check_references: false,
         ports: vec![(1, receive), (2, transmit)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");

@@ -4,9 +4,11 @@ use crate::entry_controller::EntryController;
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use crate::state_log::Durability;
+use crate::worker::QueueState;
 use bytes::Bytes;
+use entities::Translations;
 use p4runtime::arbitration::{RoleKey, StreamId};
-use p4runtime::packet_io::PacketInLayout;
+use p4runtime::packet_io::{PacketInLayout, SplitError};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, PacketOut, Update, WriteRequest};
 use p4runtime::server::{DeviceHandle, DeviceObserver, PacketOutRefusal};
 use p4runtime::session::Pipeline;
@@ -14,8 +16,9 @@ use p4runtime::status::EntityError;
 use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
+use queues::Configuration;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tables::DigestError;
@@ -46,6 +49,11 @@ pub struct DeviceConfig {
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
     pub durability: Durability,
+    /// The queues of ports between ingress and egress. A switch with such queues has one worker.
+    pub queues: Configuration,
+    /// Whether a Write is refused if it refers to something that does not exist (`@refers_to`), or
+    /// deletes what is referred to.
+    pub check_references: bool,
     /// The ports by number, each with one queue per worker.
     pub ports: Vec<(u32, Port)>,
 }
@@ -150,7 +158,11 @@ pub(crate) struct Shared {
     /// The internal controller, which writes entries on behalf of packets. It is started when a
     /// packet first needs it. The inner `None` means that its socket could not be created.
     entry_controller: OnceLock<Option<EntryController>>,
+    /// The state of the queues of ports, as the worker published it last.
+    queues: Mutex<QueueState>,
     plane: pipeline::Ports,
+    /// Whether the reason of a dropped packet-in was logged since the pipeline was committed.
+    has_logged_drop: AtomicBool,
 }
 
 impl Shared {
@@ -173,12 +185,60 @@ impl Shared {
             mailbox,
             running: Mutex::default(),
             entry_controller: OnceLock::new(),
+            queues: Mutex::default(),
             plane,
+            has_logged_drop: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
         self.lock().clone()
+    }
+
+    /// Publishes the state of the queues of ports.
+    pub(crate) fn publish_queues(&self, state: &QueueState) {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone_from(state);
+    }
+
+    /// Returns the state of the queues of ports, as it was published last.
+    pub(crate) fn queues(&self) -> QueueState {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the strings and numbers of the running program's translated types.
+    pub(crate) fn translations(&self) -> Option<Arc<Translations>> {
+        self.plane.translations()
+    }
+
+    /// Logs why a packet-in is dropped. Only the first since the pipeline was committed is logged.
+    pub(crate) fn log_dropped_packet_in(&self, error: &SplitError) {
+        if !self.has_logged_drop.swap(true, Ordering::Relaxed) {
+            let message = format_args!(
+                "device {}: a packet-in is dropped, and others like it: {error}",
+                self.id
+            );
+            self.log.line(Verbosity::Warn, message);
+        }
+    }
+
+    /// Logs the strings in the last Write that should be ports and name none. Only the first is
+    /// named.
+    fn log_ports_that_do_not_exist(&self) {
+        let translations = self.translations().filter(|translations| !translations.is_empty());
+        let without = translations.map_or_else(Vec::new, |all| all.changed_without_port());
+        if let Some(pair) = without.first() {
+            let text = String::from_utf8_lossy(&pair.text);
+            let message = format_args!(
+                "device {}: no port is called '{}', which has the number {} of type '{}' now{}; ports have \
+                 the names of their interfaces and the digits of their numbers",
+                self.id,
+                text.escape_debug(),
+                pair.number,
+                pair.type_name,
+                if without.len() > 1 { ", and others" } else { "" },
+            );
+            self.log.line(Verbosity::Warn, message);
+        }
     }
 
     pub(crate) fn activity(&self) -> Activity {
@@ -211,10 +271,11 @@ impl Shared {
 
     pub(crate) fn set_running(&self, pipeline: Option<Arc<Pipeline>>) {
         let layout = pipeline.as_deref().and_then(|pipeline| pipeline.packet_in());
-        if let Some(Err(error)) = layout.map(PacketInLayout::check_untranslated) {
+        if let Some(Err(error)) = layout.map(PacketInLayout::check_types) {
             let message = format_args!("device {}: packet-ins are dropped: {error}", self.id);
             self.log.line(Verbosity::Warn, message);
         }
+        self.has_logged_drop.store(false, Ordering::Relaxed);
         *self.lock() = pipeline;
         for (place, what) in self.plane.interpreted_steps() {
             self.info(format_args!("{place} is interpreted, since {what} cannot be compiled yet"));
@@ -268,6 +329,7 @@ impl DeviceObserver for Observer {
         let count = refused.clone().count();
         self.0.tallies.writes.add(outcomes.len());
         self.0.tallies.writes_refused.add(count);
+        self.0.log_ports_that_do_not_exist();
         for error in refused.take(1) {
             let others = if count > 1 { " and others" } else { "" };
             self.0.info(format_args!("a write was refused: {}{others}", error.message()));
@@ -278,15 +340,19 @@ impl DeviceObserver for Observer {
         let Some(pipeline) = self.0.running() else { return };
         let tallies = &self.0.tallies;
         tallies.packet_outs.add(packets.len());
-        let framed = packets.drain(..).map(|packet| match pipeline.packet_out() {
+        let translations = self.0.translations();
+        let count = packets.len();
+        let framed = packets.drain(..).filter_map(|packet| match pipeline.packet_out() {
             Some(layout) => {
-                let mut framed = layout.header(&packet.metadata);
+                let mut framed = layout.header(&packet.metadata, translations.as_deref())?;
                 framed.extend_from_slice(&packet.payload);
-                Bytes::from(framed)
+                Some(Bytes::from(framed))
             }
-            None => packet.payload,
+            None => Some(packet.payload),
         });
-        tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed));
+        let framed: Vec<_> = framed.collect();
+        tallies.packet_outs_dropped.add(count - framed.len());
+        tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed.into_iter()));
     }
 
     fn packet_outs_refused(

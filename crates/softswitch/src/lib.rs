@@ -39,3 +39,4 @@ pub use ports::PortState;
 pub use restored::repair as repair_state;
 pub use state_log::Durability;
 pub use switch::{DeviceState, Options, Segments, StartError, Switch};
+pub use worker::{Pace, QueueState};

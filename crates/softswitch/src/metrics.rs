@@ -3,11 +3,13 @@
 use crate::ports::PortState;
 use crate::server::Look;
 use crate::switch::DeviceState;
+use crate::worker::Pace;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::CONTENT_TYPE;
 use hyper::{Method, Request, Response, StatusCode, body::Incoming, server::conn::http1, service};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use queues::QueueCounts;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -67,6 +69,7 @@ struct Family<'a> {
 fn text(devices: &[DeviceState]) -> String {
     let mut out = String::new();
     ports(&mut out, devices);
+    queues(&mut out, devices);
     tables(&mut out, devices);
     packets(&mut out, devices);
     control(&mut out, devices);
@@ -140,6 +143,64 @@ fn ports(out: &mut String, devices: &[DeviceState]) {
 fn port_labels(device: &DeviceState, port: &PortState) -> String {
     let (id, number, name) = (device.id, port.number, escaped(&port.name));
     format!("device=\"{id}\",port=\"{number}\",name=\"{name}\"")
+}
+
+/// A counter of a queue.
+type OfQueue = fn(&QueueCounts) -> u64;
+
+fn queues(out: &mut String, devices: &[DeviceState]) {
+    let mut write = |family: Family<'_>, values: &[(&str, OfQueue)]| {
+        let samples = devices.iter().flat_map(|device| {
+            device.queues.queues.iter().flat_map(move |(port, queue, counts)| {
+                values.iter().map(move |(more, value)| {
+                    let id = device.id;
+                    let labels = format!("device=\"{id}\",port=\"{port}\",queue=\"{queue}\"{more}");
+                    (labels, value(counts))
+                })
+            })
+        });
+        family.write(out, samples);
+    };
+    let enqueued = counter("queue_packets_total", "Packets that entered a queue of a port.");
+    write(enqueued, &[("", |counts| counts.enqueued)]);
+    write(
+        counter(
+            "queue_dropped_packets_total",
+            "Packets that a queue of a port refused, by reason.",
+        ),
+        &[
+            (",reason=\"depth\"", |counts| counts.dropped_depth),
+            (",reason=\"buffer\"", |counts| counts.dropped_buffer),
+            (",reason=\"red\"", |counts| counts.dropped_red),
+        ],
+    );
+    let marked = counter("queue_marked_packets_total", "Packets that a queue marked (ECN).");
+    write(marked, &[("", |counts| counts.marked)]);
+    let deepest = gauge("queue_largest_depth_packets", "The most packets that waited at once.");
+    write(deepest, &[("", |counts| counts.deepest.into())]);
+    let mut write = |family: Family<'_>, value: fn(&Pace) -> u64| {
+        let samples = devices.iter().flat_map(|device| {
+            let paces = device.queues.paces.iter();
+            paces.map(move |(port, pace)| {
+                (format!("device=\"{}\",port=\"{port}\"", device.id), value(pace))
+            })
+        });
+        family.write(out, samples);
+    };
+    write(counter("paced_packets_total", "Packets that left a port with queues."), |pace| {
+        pace.packets
+    });
+    write(
+        counter(
+            "paced_late_nanoseconds_total",
+            "How much later than by the model of their queues packets left, added up.",
+        ),
+        |pace| pace.total,
+    );
+    write(
+        gauge("paced_latest_nanoseconds", "The largest time by which a packet left too late."),
+        |pace| pace.largest,
+    );
 }
 
 fn tables(out: &mut String, devices: &[DeviceState]) {

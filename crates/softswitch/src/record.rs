@@ -5,6 +5,9 @@
 //! packets produce: counters and registers, even where a controller wrote them, and entries that
 //! packets added.
 
+pub(crate) mod pairs;
+
+use entities::TranslationPair;
 use journal::{Kind, Unreadable};
 use p4runtime::proto::v1::{
     Entity, ForwardingPipelineConfig, TableEntry, Update, WriteRequest,
@@ -18,6 +21,9 @@ use prost::encoding::message;
 pub(crate) const PIPELINE: Kind = Kind(1);
 /// The kind of a journal record of controllers' updates that took effect.
 pub(crate) const WRITE: Kind = Kind(2);
+/// The kind of a journal record of the numbers that strings of translated types were assigned. It
+/// precedes the updates that contain the strings, which then get these numbers.
+pub(crate) const PAIRS: Kind = Kind(3);
 /// The number of updates per record when the journal is rewritten.
 const CHUNK: usize = 1_000;
 /// The tag of `WriteRequest.updates`.
@@ -27,6 +33,7 @@ const UPDATES: u32 = 4;
 pub(crate) enum Record {
     Pipeline(Box<ForwardingPipelineConfig>),
     Write(Vec<Update>),
+    Pairs(Vec<TranslationPair>),
 }
 
 pub(crate) fn decode(record: journal::Record<'_>) -> Result<Record, Unreadable> {
@@ -40,6 +47,7 @@ pub(crate) fn decode(record: journal::Record<'_>) -> Result<Record, Unreadable> 
             let request = WriteRequest::decode(record.body);
             request.map(|request| Record::Write(request.updates)).map_err(undecodable)
         }
+        PAIRS => pairs::decode(record.body).map(Record::Pairs).ok_or(Unreadable::Body),
         _ => Err(Unreadable::Kind),
     }
 }

@@ -2,15 +2,25 @@
 
 use crate::log::{Log, Verbosity};
 use crate::record::{self, Record};
+use entities::TranslationPair;
 use journal::{Disk, Journal, OpenError, RepairError, RepairReport, Torn};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
 use p4runtime::session::Device;
 use std::path::Path;
 
-/// The pipeline that last ran on the device, and the updates that were written to it. `None` if the
+/// The pipeline that last ran on the device, and what was written to it, in order. `None` if the
 /// journal has no pipeline.
 #[derive(Debug, Default)]
-pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Vec<Update>>)>);
+pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Step>)>);
+
+/// A step in which the state of a pipeline is restored.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// Updates that are written.
+    Write(Vec<Update>),
+    /// The numbers that strings in the updates after it get.
+    Pairs(Vec<TranslationPair>),
+}
 
 impl Restored {
     /// Reads a device's journal file. Returns the restored state, and the journal, ready to append
@@ -21,8 +31,13 @@ impl Restored {
             match record::decode(record)? {
                 Record::Pipeline(config) => restored = Some((*config, Vec::new())),
                 Record::Write(updates) => {
-                    if let Some((_, writes)) = &mut restored {
-                        writes.push(updates);
+                    if let Some((_, steps)) = &mut restored {
+                        steps.push(Step::Write(updates));
+                    }
+                }
+                Record::Pairs(pairs) => {
+                    if let Some((_, steps)) = &mut restored {
+                        steps.push(Step::Pairs(pairs));
                     }
                 }
             }
@@ -49,12 +64,16 @@ impl Restored {
         device: u64,
         wanted: Option<&ForwardingPipelineConfig>,
         log: &Log,
-    ) -> Option<(ForwardingPipelineConfig, Vec<Vec<Update>>)> {
-        let (pipeline, writes) = self.0?;
+    ) -> Option<(ForwardingPipelineConfig, Vec<Step>)> {
+        let (pipeline, steps) = self.0?;
         let is_same = |wanted: &ForwardingPipelineConfig| {
             wanted.p4info == pipeline.p4info && wanted.p4_device_config == pipeline.p4_device_config
         };
-        let entities: usize = writes.iter().map(Vec::len).sum();
+        let writes = |step: &Step| match step {
+            Step::Write(updates) => updates.len(),
+            Step::Pairs(_) => 0,
+        };
+        let entities: usize = steps.iter().map(writes).sum();
         if wanted.is_some_and(|wanted| !is_same(wanted)) {
             log.line(
                 Verbosity::Warn,
@@ -68,7 +87,7 @@ impl Restored {
         let message =
             format_args!("device {device}: a pipeline and {entities} writes are restored");
         log.line(Verbosity::Info, message);
-        Some((pipeline, writes))
+        Some((pipeline, steps))
     }
 }
 
@@ -82,10 +101,23 @@ pub fn repair(from: &Path, to: &Path) -> Result<RepairReport, RepairError> {
     journal::repair(&Disk, from, to)
 }
 
+/// Restores the state of the device's pipeline, and returns whether every update was accepted.
+pub(crate) fn install_all(device: &mut Device, steps: &[Step], log: &Log) -> bool {
+    let mut is_accepted = true;
+    for step in steps {
+        match step {
+            Step::Pairs(pairs) => device.plan_translations(pairs),
+            Step::Write(updates) => is_accepted &= install(device, updates, log),
+        }
+    }
+    device.settle_translations();
+    is_accepted
+}
+
 /// Writes a batch of restored updates to the device, and returns whether all of them were accepted.
 /// A refused update is logged and omitted; this happens if the program's limits have changed since
 /// it was recorded.
-pub(crate) fn install(device: &mut Device, updates: &[Update], log: &Log) -> bool {
+fn install(device: &mut Device, updates: &[Update], log: &Log) -> bool {
     let now = p4runtime::server::now();
     if device.install(updates, now).is_ok() {
         return true;

@@ -11,6 +11,7 @@ use p4runtime::proto::v1::{
     TableEntry, Update, action::Param, entity::Entity as Kind, field_match::FieldMatchType,
     packet_replication_engine_entry::Type as Replication, update::Type,
 };
+use queues::Configuration;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -25,6 +26,10 @@ pub struct RuntimeJson {
     pub p4info: Option<String>,
     /// The path of the BMv2 JSON.
     pub bmv2_json: Option<String>,
+    /// The queues of the switch's ports, such as `port=1 rate=10Mbps`. This is an addition of
+    /// Planimeter to the format.
+    #[serde(default, deserialize_with = "crate::topology_json::queues")]
+    pub queues: Configuration,
     #[serde(default)]
     table_entries: Vec<TableEntryJson>,
     #[serde(default)]
@@ -315,7 +320,11 @@ impl Names<'_> {
     /// Returns a value of the file as the bytes of a field with `bits` bits. A list with one value
     /// stands for that value.
     fn value(self, name: &str, value: &Value, bits: i32) -> Result<Vec<u8>, RuntimeJsonError> {
+        // A field without a width is a string, for which a number stands as its decimal digits.
+        let is_text = bits == 0;
         let bytes = match value {
+            Value::String(text) if is_text => return Ok(text.as_bytes().to_vec()),
+            Value::Number(number) if is_text => return Ok(number.to_string().into_bytes()),
             Value::Array(one) if one.len() == 1 => {
                 return self.value(name, one.first().unwrap_or(value), bits);
             }
@@ -334,8 +343,7 @@ impl Names<'_> {
         let needed = canonical
             .first()
             .map_or(0, |byte| canonical.len() as u64 * 8 - u64::from(byte.leading_zeros().min(7)));
-        // A field without a width is a string.
-        if bits > 0 && needed > u64::from(bits.unsigned_abs()) {
+        if needed > u64::from(bits.unsigned_abs()) {
             let reason = match value {
                 Value::String(text) if bytes == text.as_bytes() => {
                     "it is neither an address nor a number, and too long as text"
@@ -344,7 +352,7 @@ impl Names<'_> {
             };
             return Err(self.refuse(name, value, reason));
         }
-        Ok(if bits > 0 { canonical } else { bytes })
+        Ok(canonical)
     }
 }
 

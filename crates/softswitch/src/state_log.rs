@@ -6,7 +6,8 @@
 //! the answer. One sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
-use crate::record::{self, PIPELINE, Updates, WRITE};
+use crate::record::{self, PAIRS, PIPELINE, Updates, WRITE};
+use entities::TranslationPair;
 use journal::{AppendError, Disk, Journal, Kind};
 use p4runtime::proto::v1::ForwardingPipelineConfig;
 use p4runtime::session::{Durable, StateVisitor, WriteLog, Written};
@@ -105,7 +106,11 @@ impl StateLog {
 
 impl WriteLog for StateLog {
     fn append(&mut self, written: Written<'_>) -> Result<(), EntityError> {
-        let Written { updates, outcomes, encoded } = written;
+        let Written { updates, outcomes, encoded, pairs } = written;
+        if !pairs.is_empty() {
+            // Pairs whose updates are not recorded after all have no effect.
+            self.shared.append(PAIRS, &record::pairs::encode(pairs))?;
+        }
         if let Some(encoded) = encoded
             && written.is_accepted()
             && updates.iter().all(record::is_kept_whole)
@@ -126,12 +131,16 @@ impl WriteLog for StateLog {
     fn replace(
         &mut self,
         config: ForwardingPipelineConfig,
+        pairs: &[TranslationPair],
         visit: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError> {
         let mut unreadable = None;
         let mut state = self.shared.lock();
         let replaced = state.journal.replace(|append| {
             append(PIPELINE, &config.encode_to_vec())?;
+            if !pairs.is_empty() {
+                append(PAIRS, &record::pairs::encode(pairs))?;
+            }
             let (mut updates, mut outcome) = (Updates::default(), Ok(()));
             let visited = visit(&mut |update| {
                 updates.push(&update);

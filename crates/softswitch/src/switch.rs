@@ -8,16 +8,17 @@ use crate::ports::{PortState, Ports};
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
-use crate::worker::{Lane, Worker};
+use crate::worker::{Lane, PSA_PORT_CPU, QueueState, Worker};
+use entities::{PortNames, Translations};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
-use p4runtime::packet_io::TextMetadata;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
 use packetio::Port;
 use pipeline::{PacketCounts, TableUsage, WORKER_STACK_BYTES};
+use queues::Configuration;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -109,6 +110,17 @@ pub enum StartError {
         /// The number of worker threads.
         workers: usize,
     },
+    /// A device has ports with queues, and the switch more than one worker.
+    #[error(
+        "device {device} has ports with queues, which one worker must serve, and there are {workers}: \
+         start the switch with --workers 1, or without --queue"
+    )]
+    QueuesOfOneWorker {
+        /// The P4Runtime id of the device.
+        device: u64,
+        /// The number of worker threads.
+        workers: usize,
+    },
     /// The separate process in which pushed pipelines are tried first cannot be used.
     #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
@@ -148,6 +160,7 @@ struct Running {
     handle: DeviceHandle,
     plane: pipeline::Ports,
     ports: Arc<Ports>,
+    queues: Configuration,
 }
 
 /// The state of a device at one moment.
@@ -163,6 +176,8 @@ pub struct DeviceState {
     pub tables: Vec<TableUsage>,
     /// The ports, ordered by number.
     pub ports: Vec<PortState>,
+    /// The queues of the ports that have any, at most 50 ms ago.
+    pub queues: QueueState,
 }
 
 impl Switch {
@@ -187,11 +202,14 @@ impl Switch {
         let mut running = Vec::with_capacity(devices.len());
         let mut ports = Vec::new();
         for (index, mut config) in devices.into_iter().enumerate() {
-            for (port, opened) in std::mem::take(&mut config.ports) {
-                ports.push((config.id, port, opened));
+            if !config.queues.0.is_empty() && workers > 1 {
+                return Err(StartError::QueuesOfOneWorker { device: config.id, workers });
             }
             let log = Arc::clone(&log);
-            running.push(Running::new(config, index, &mailboxes, &limits, log, &mut loading)?);
+            let device = Running::new(&mut config, index, &mailboxes, &limits, log, &mut loading)?;
+            running.push(device);
+            let opened = config.ports.into_iter();
+            ports.extend(opened.map(|(port, opened)| (config.id, port, opened)));
         }
         let server_options = ServerOptions {
             tls,
@@ -208,7 +226,8 @@ impl Switch {
             let lanes = running.iter().map(|device| {
                 let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
                 let handle = device.handle.clone();
-                let lane = Lane::new(number, shared, handle, &device.plane, ports);
+                let lane = Lane::new(number, shared, handle, &device.plane, ports)
+                    .with_queues(&device.queues);
                 if segments == Segments::Whole { lane.with_whole_segments() } else { lane }
             });
             let (mailbox, stop) = (Arc::clone(mailbox), Arc::clone(&stop));
@@ -303,10 +322,32 @@ impl Switch {
         self.thrift
     }
 
+    /// Stops the workers, and returns the final state of each device.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<DeviceState> {
+        self.stop_workers();
+        self.state()
+    }
+
+    fn stop_workers(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
+        for worker in self.workers.drain(..) {
+            // A worker that panicked has already printed its message.
+            let _ = worker.join();
+        }
+    }
+
     /// Returns the current state of each device, in the order of the configuration.
     #[must_use]
     pub fn state(&self) -> Vec<DeviceState> {
         self.devices.iter().map(Running::state).collect()
+    }
+
+    /// Returns the strings and numbers of the translated types of the program that a device runs.
+    #[must_use]
+    pub fn translations(&self, device: u64) -> Option<Arc<Translations>> {
+        self.device(device)?.plane.translations()
     }
 
     fn device(&self, id: u64) -> Option<&Running> {
@@ -317,12 +358,7 @@ impl Switch {
 impl Drop for Switch {
     fn drop(&mut self) {
         self.server.end();
-        self.stop.store(true, Ordering::Relaxed);
-        self.mailboxes.iter().for_each(|mailbox| mailbox.wake());
-        for worker in self.workers.drain(..) {
-            // A worker that panicked has already printed its message.
-            let _ = worker.join();
-        }
+        self.stop_workers();
     }
 }
 
@@ -331,6 +367,15 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
     let listener = TcpListener::bind(address).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
+}
+
+/// Returns the names of a device's ports, and the numbers that are ports.
+fn port_names(config: &DeviceConfig) -> PortNames {
+    let ports = config.ports.iter();
+    let names = ports.clone().map(|(number, port)| (port.name.clone(), *number)).collect();
+    let others = [config.cpu_port, PSA_PORT_CPU, config.v1model.drop_port.into()];
+    let reserved = ports.map(|(number, _)| *number).chain(others).collect();
+    PortNames { names, reserved }
 }
 
 /// Loads the configured program of a device, if it has one.
@@ -369,7 +414,7 @@ impl Loading {
 
 impl Running {
     fn new(
-        mut config: DeviceConfig,
+        config: &mut DeviceConfig,
         index: usize,
         mailboxes: &[Arc<Mailbox>],
         limits: &SwitchLimits,
@@ -380,14 +425,14 @@ impl Running {
             mailboxes.first().map(Arc::clone).ok_or_else(|| io::Error::other("no worker"))?;
         let id = config.id;
         let started = p4runtime::server::now();
-        let settings = loading.settings(&config);
+        let settings = loading.settings(config);
         let target = settings.target().starting_at(started);
         let target = target.with_searched_entries(limits.searched_entries);
+        let target = target.with_port_names(port_names(config));
         let plane = target.ports();
         let registry = Arc::new(PipelineRegistry::new());
-        let text_metadata = TextMetadata::Refuse;
         let metadata = limits.metadata;
-        let options = DeviceOptions { text_metadata, metadata, ..DeviceOptions::default() };
+        let options = DeviceOptions { metadata, ..DeviceOptions::default() };
         let options = settings.device_options(options);
         let mut device = Device::over(Box::new(target), id, options, registry);
         if let Some(rehearsals) = loading.rehearsals(settings)? {
@@ -399,16 +444,13 @@ impl Running {
             restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
         let mut is_recorded = false;
         match restored {
-            Some((pipeline, writes)) => {
+            Some((pipeline, steps)) => {
                 config.pipeline = Some(pipeline);
-                preload(&mut device, &mut config)?;
-                is_recorded = true;
-                for updates in &writes {
-                    is_recorded &= restored::install(&mut device, updates, &log);
-                }
+                preload(&mut device, config)?;
+                is_recorded = restored::install_all(&mut device, &steps, &log);
             }
             None => {
-                preload(&mut device, &mut config)?;
+                preload(&mut device, config)?;
                 if !config.updates.is_empty() {
                     let installed = device.install(&config.updates, p4runtime::server::now());
                     installed.map_err(|(before, cause)| StartError::Entry {
@@ -419,14 +461,12 @@ impl Running {
                 }
             }
         }
-        let shared = Arc::new(Shared::new(
-            &config,
-            index,
-            started,
-            mailbox,
-            Arc::clone(&log),
-            plane.clone(),
-        ));
+        if config.check_references {
+            let checked = device.check_references(p4runtime::server::now());
+            checked.map_err(|cause| StartError::Program { device: id, cause })?;
+        }
+        let shared =
+            Arc::new(Shared::new(config, index, started, mailbox, Arc::clone(&log), plane.clone()));
         if let Some(journal) = journal {
             let is_long = journal.is_long();
             device.set_log(Box::new(StateLog::start(id, journal, config.durability, log)?));
@@ -439,7 +479,12 @@ impl Running {
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
         handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
-        Ok(Self { shared, handle, plane, ports })
+        let queues = config.queues.clone();
+        let of = |(port, own): (&u32, &queues::PortConfig)| {
+            (*port, u32::try_from(own.queues.len()).unwrap_or(u32::MAX))
+        };
+        plane.set_port_queues(queues.0.iter().map(of).collect());
+        Ok(Self { shared, handle, plane, ports, queues })
     }
 
     fn state(&self) -> DeviceState {
@@ -449,6 +494,7 @@ impl Running {
             packets: self.plane.packet_counts(),
             tables: self.plane.table_usage(),
             ports: self.ports.state(),
+            queues: self.shared.queues(),
         }
     }
 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use queues::Configuration;
+use queues::config::ConfigError;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,6 +20,28 @@ pub struct TopologyJson {
     pub switches: BTreeMap<String, SwitchJson>,
     /// The two ends of each link.
     pub links: Vec<[Attachment; 2]>,
+    /// The flows whose delays `planimeter bound` bounds. This is an addition of Planimeter to the
+    /// format.
+    pub flows: Vec<FlowJson>,
+}
+
+/// A flow through ports with queues. Its quantities have units, such as `10Mbps` and `3kB`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowJson {
+    /// The name of the flow.
+    pub name: String,
+    /// The ports by which its packets leave switches, in order, such as `s1-p2`.
+    pub path: Vec<String>,
+    /// The number of its queue at each of these ports.
+    #[serde(default)]
+    pub queue: u64,
+    /// The rate of its token bucket.
+    pub rate: String,
+    /// The burst of its token bucket.
+    pub burst: String,
+    /// The length of its largest packet.
+    pub packet: String,
 }
 
 /// A switch of a `topology.json` file.
@@ -28,8 +52,21 @@ pub struct SwitchJson {
     /// The path of the switch's program, as it is written in the file, if it differs from that of
     /// the other switches.
     pub program: Option<String>,
+    /// The queues of the switch's ports, such as `port=1 rate=10Mbps`. This is an addition of
+    /// Planimeter to the format.
+    #[serde(default, deserialize_with = "queues")]
+    pub queues: Configuration,
     /// The path of a file of commands for simple_switch_CLI, which no other program can read.
     pub cli_input: Option<String>,
+}
+
+/// Reads the lines of a configuration of queues.
+pub(crate) fn queues<'de, D>(from: D) -> Result<Configuration, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let lines = Vec::<String>::deserialize(from)?;
+    Configuration::parse(&lines).map_err(|error: ConfigError| serde::de::Error::custom(error))
 }
 
 /// An end of a link: a host or a port of a switch.
@@ -86,6 +123,8 @@ struct Form {
     switches: BTreeMap<String, SwitchJson>,
     #[serde(default)]
     links: Vec<Vec<Value>>,
+    #[serde(default)]
+    flows: Vec<FlowJson>,
 }
 
 impl TopologyJson {
@@ -96,7 +135,7 @@ impl TopologyJson {
     /// Returns an error if the text does not have the structure of a `topology.json`, or if an end
     /// of a link is unknown or already the end of another link.
     pub fn parse(text: &str) -> Result<Self, TopologyJsonError> {
-        let Form { hosts, switches, links } = serde_json::from_str(text)?;
+        let Form { hosts, switches, links, flows } = serde_json::from_str(text)?;
         let mut taken = Vec::new();
         let mut end = |link: usize, text: &str| {
             let of_switch = || {
@@ -125,7 +164,7 @@ impl TopologyJson {
             };
             ends.push([end(link, one)?, end(link, other)?]);
         }
-        Ok(Self { hosts: hosts.into_keys().collect(), switches, links: ends })
+        Ok(Self { hosts: hosts.into_keys().collect(), switches, links: ends, flows })
     }
 }
 

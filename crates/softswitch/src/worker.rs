@@ -7,12 +7,17 @@
 //! does not sleep and makes no system calls other than those of its queues. After several rounds
 //! without a packet it waits for all queues together.
 
+mod queues;
 mod segments;
+
+use self::queues::Queued;
+pub use self::queues::{Pace, QueueState};
 
 use crate::device::Shared;
 use crate::log::{PacketLog, Verbosity};
 use crate::mailbox::{Contents, Mailbox, Order};
 use crate::ports::Ports;
+use ::queues::Configuration;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
 use packetio::{BURST, Burst, Frame, Queue};
@@ -33,10 +38,13 @@ const SHORT_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000 };
 /// The longest wait if every port has a descriptor to poll. Ports that are down are retried after
 /// it.
 const LONG_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+/// The time by which a worker ends a wait before a packet in a queue is due. A wait ends up to 50
+/// µs late (the default timer slack of Linux), and then the thread must be scheduled.
+const EARLY: Duration = Duration::from_micros(150);
 /// The interval between attempts to reopen a port that is down.
 const RETRY: Duration = Duration::from_millis(200);
 /// The number of PSA's CPU port, `PSA_PORT_CPU`.
-const PSA_PORT_CPU: u32 = 0xffff_fffd;
+pub(crate) const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
 /// A worker thread, with its part of every device. The module's documentation describes its loop.
 pub(crate) struct Worker {
@@ -62,6 +70,8 @@ pub(crate) struct Lane {
     from_port: Vec<(u32, &'static [u8])>,
     pending: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
+    /// The queues of the device's ports, if they have any.
+    queued: Queued,
     /// Whether TCP segments that arrive as one super-frame may leave as one super-frame.
     keeps_whole: bool,
     /// A reused buffer with the number of payload bytes that follow the processed head of each
@@ -100,6 +110,9 @@ impl Worker {
             }
             idle = if worked { 0 } else { idle + 1 };
             if idle > ROUNDS && (idle > ROUNDS_UNANNOUNCED || self.are_announced()) {
+                for lane in &mut self.lanes {
+                    lane.publish(false);
+                }
                 self.wait();
                 idle = 0;
                 // Flushes the packets that a full queue left behind.
@@ -107,6 +120,9 @@ impl Worker {
                     lane.hand_out();
                 }
             }
+        }
+        for lane in &mut self.lanes {
+            lane.publish(true);
         }
     }
 
@@ -163,6 +179,15 @@ impl Worker {
         if ports().any(|attached| attached.is_dirty) {
             timeout = SHORT_WAIT;
         }
+        let due = self.lanes.iter().filter_map(Lane::until_due).min();
+        if let Some(due) = due {
+            // A wait ends late, so the rest of the time is spent polling the ports.
+            let Some(wait) = due.checked_sub(EARLY) else { return };
+            timeout = timeout.min(Timespec {
+                tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: wait.subsec_nanos().into(),
+            });
+        }
         // The result of `poll` does not matter: the next round looks at every queue itself.
         let _ = poll(&mut descriptors, Some(&timeout));
         if descriptors.first().is_some_and(|wake| wake.revents().contains(PollFlags::IN)) {
@@ -190,10 +215,16 @@ impl Lane {
             from_port: Vec::new(),
             pending: Vec::new(),
             packet_ins: Vec::new(),
+            queued: Queued::new(&Configuration::default(), 0),
             keeps_whole: false,
             beyond: Vec::new(),
             segment: Vec::new(),
         }
+    }
+
+    /// Gives ports queues. They belong to this worker, so the switch must have no other.
+    pub(crate) fn with_queues(self, configuration: &Configuration) -> Self {
+        Self { queued: Queued::new(configuration, self.shared.id), ..self }
     }
 
     /// Lets TCP segments that arrived as one super-frame leave as one super-frame, wherever
@@ -211,7 +242,7 @@ impl Lane {
 
     /// Processes one burst from each port of the device. Returns false if no packet arrived.
     fn turn(&mut self, burst: &mut Burst) -> bool {
-        let mut worked = false;
+        let mut worked = self.serve();
         burst.take_heads(self.head());
         for position in 0..self.ports.len() {
             let Some(attached) = self.ports.get_mut(position) else { break };
@@ -253,6 +284,7 @@ impl Lane {
         if worked {
             self.hand_out();
         }
+        self.publish(false);
         worked
     }
 
@@ -269,6 +301,10 @@ impl Lane {
     fn process_all(&mut self, port: u32, from_port: &[(u32, &[u8])]) {
         let received = from_port.iter().map(|(_, packet)| *packet);
         self.shared.log.packets(self.shared.id, ["received", "on"], port, received);
+        if !self.queued.is_empty() {
+            self.process_queued(port, from_port);
+            return;
+        }
         let now = self.now();
         if self.shared.log.wants(Verbosity::Debug) {
             from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
@@ -391,15 +427,14 @@ impl Lane {
         tallies.packet_ins.add(count);
         let running = self.shared.running();
         let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
-        if layout.is_some_and(|layout| layout.check_untranslated().is_err()) {
-            // The log already said so when the pipeline was committed.
-            self.packet_ins.clear();
-            tallies.packet_ins_dropped.add(count);
-            return;
-        }
+        let translations = layout.and_then(|_| self.shared.translations());
+        let shared = &self.shared;
         let packets = self.packet_ins.drain(..).filter_map(|packet| {
             let (metadata, payload) = match layout {
-                Some(layout) => layout.split(packet)?,
+                Some(layout) => {
+                    let parts = layout.split(packet, translations.as_deref());
+                    parts.inspect_err(|error| shared.log_dropped_packet_in(error)).ok()?
+                }
                 None => (Vec::new(), packet),
             };
             let metadata = PacketInMetadata::Fields(metadata);

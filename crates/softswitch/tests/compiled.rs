@@ -29,6 +29,10 @@ mod ports;
 mod restart;
 #[path = "running/support.rs"]
 mod support;
+#[path = "running/translated_ports.rs"]
+mod translated_ports;
+#[path = "running/translated_state.rs"]
+mod translated_state;
 #[path = "running/translation.rs"]
 mod translation;
 

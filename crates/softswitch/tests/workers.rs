@@ -75,6 +75,7 @@ fn flows_pass_in_their_order(path: Path) {
 fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
     let compiled = from_device_config(PROGRAM.as_bytes()).expect("it compiles");
     let device = DeviceConfig {
+        queues: Default::default(),
         id: 1,
         cpu_port: 255,
         path,
@@ -83,6 +84,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
+        check_references: false,
         // The input port is attached last, since ports are attached in this order and packets
         // arrive at the same time.
         ports: vec![(2, transmit), (1, receive)],

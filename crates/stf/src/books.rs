@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::compare::{Expectation, Output, compare, in_order_of_expectations};
 use super::run::{Options, Report};
-use super::script::Pattern;
-use super::{Failure, report};
+use super::script::{Arrivals, Pattern};
+use super::{Failure, StfError, report};
 use pipeline::RunError;
 
 /// The expected packets and the packets sent during one run of a script.
@@ -28,6 +28,12 @@ pub(super) struct Books {
     last_outputs: Vec<(u32, usize)>,
     /// The lines of the packets for which the switch sent nothing.
     gone: Vec<usize>,
+    /// The line of the last packet of the script.
+    pub(super) last_line: Option<usize>,
+    /// The arrivals of the next packet that `at` has set.
+    next: Option<Arrivals>,
+    /// The lines of packets that must leave by no port, although their copies still wait.
+    silent: BTreeSet<usize>,
     /// Whether the script has any `expect` or `no_packet` statement.
     expects: bool,
 }
@@ -44,14 +50,38 @@ impl Books {
             ports: BTreeSet::new(),
             last_outputs: Vec::new(),
             gone: Vec::new(),
+            last_line: None,
+            next: None,
+            silent: BTreeSet::new(),
             expects: false,
         }
+    }
+
+    /// Sets the times at which the next packet arrives.
+    pub(super) fn at(&mut self, arrivals: Arrivals) -> Result<(), StfError> {
+        if arrivals.first < self.now {
+            return Err(StfError::BackInTime { at: arrivals.first, now: self.now });
+        }
+        self.next = Some(arrivals);
+        Ok(())
+    }
+
+    /// Returns how many times the next packet arrives.
+    pub(super) fn arrivals(&self) -> u32 {
+        self.next.map_or(1, |next| next.times)
     }
 
     /// Records a packet of the script, and advances the time to its arrival at the switch.
     pub(super) fn arrives(&mut self, port: u32, data: &[u8]) {
         self.ports.insert(port);
-        self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
+        match self.next.take() {
+            Some(Arrivals { first, every, times }) => {
+                self.now = first;
+                let first = first.saturating_add(every);
+                self.next = (times > 1).then_some(Arrivals { first, every, times: times - 1 });
+            }
+            None => self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 }),
+        }
         self.batch += usize::from(self.after_command);
         self.after_command = false;
         self.report.received.push((self.now, port, data.to_vec()));
@@ -73,6 +103,41 @@ impl Books {
             self.last_outputs.push((port, of_port.len()));
             of_port.push(Output { cause: line, packet, batch: self.batch, went_round });
         }
+    }
+
+    /// Records a packet that a network with queues sends at `time` because of the packet at `line`.
+    /// It may leave after later packets of the script have arrived.
+    pub(super) fn departs(&mut self, line: usize, time: Duration, port: u32, packet: Vec<u8>) {
+        self.report.sent.push((time, port, packet.clone()));
+        self.report.causes.push(line);
+        if self.silent.contains(&line) {
+            let failure = Failure::Unexpected { port, got: packet, cause: line };
+            self.report.failures.push(failure);
+            return;
+        }
+        // Queues may reorder packets, but do so by rule: the order is compared as it is.
+        let output = Output { cause: line, packet, batch: self.batch, went_round: false };
+        self.got.entry(port).or_default().push(output);
+    }
+
+    /// Records that the packet at `line` must leave by no port, now and later.
+    pub(super) fn no_packet_of(&mut self, line: usize) {
+        self.expects = true;
+        self.silent.insert(line);
+        for (port, outputs) in &mut self.got {
+            let (wrong, right) = outputs.drain(..).partition(|output| output.cause == line);
+            let wrong: Vec<Output> = wrong;
+            *outputs = right;
+            for output in wrong {
+                let Output { packet: got, cause, .. } = output;
+                self.report.failures.push(Failure::Unexpected { port: *port, got, cause });
+            }
+        }
+    }
+
+    /// Records that no copy of the packet at `line` has left.
+    pub(super) fn vanishes(&mut self, line: usize) {
+        self.gone.push(line);
     }
 
     /// Records that the program could not process the packet at `line`, so that it caused none.

@@ -5,7 +5,7 @@
 //! outputs are compared port by port, in order, at the end; ports that the script does not name are
 //! ignored, and an operation that the switch refuses is only noted. Statements that p4c's runner
 //! skips (counters, `wait`, `remove`, `no_packet`) are executed here. [`run_network`] runs a script
-//! on several switches.
+//! on several switches, whose ports may have queues that take virtual time.
 
 mod books;
 mod compare;
@@ -21,17 +21,18 @@ mod script;
 mod tests;
 mod ways;
 
-pub use network::{Covered, End, Network, run_network, run_network_covered};
+pub use network::{Covered, End, Network, QueueRecord, run_network, run_network_covered};
 pub use number::Number;
 pub use parse::SyntaxError;
 pub use run::{Options, Report, run, run_covered};
 pub use script::{
-    Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
-    StatementKind, Unit,
+    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
+    Statement, StatementKind, Unit,
 };
 pub use ways::{Disagreement, Ran, disagreements};
 
 use pipeline::{ControlError, RunError};
+use std::time::Duration;
 
 /// An error in a script that does not fit the program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -114,12 +115,20 @@ pub enum StfError {
     /// A line begins with a word that is not a statement.
     #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
+    /// An `at` is before the packets that came before it.
+    #[error("a packet at {at:?} cannot follow one at {now:?}: sort the packets by time")]
+    BackInTime {
+        /// The time of the statement.
+        at: Duration,
+        /// The time that the script has reached.
+        now: Duration,
+    },
     /// A packet in the script has an odd number of hexadecimal digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,
     /// A statement configures a single switch, but the script is for a network of switches.
     #[error(
-        "a network has packet, expect, no_packet and wait; what its switches hold is in their runtime files"
+        "a network has packet, expect, no_packet, at and wait; what its switches hold is in their runtime files"
     )]
     NotInNetwork,
     /// A statement names a port that the network does not have.

@@ -1,18 +1,27 @@
 //! Runs a script on several switches that are connected by links.
 //!
-//! To the script, the network looks like one switch, whose ports are those without a link. A packet
-//! crosses the whole network at one point in time: links neither delay nor lose packets.
+//! To the script, the network looks like one switch, whose ports are those without a link. Links
+//! neither delay nor lose packets. Without queues, a packet crosses the whole network at one point
+//! in time. At a port with queues it waits, in virtual time, and reaches the other end of the link
+//! when its last bit has left.
 
-use std::collections::{BTreeMap, VecDeque};
+mod agenda;
+mod travel;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
+use self::agenda::{Agenda, Event, Rank};
+use self::travel::{Journey, Origin, Travel, Travelling};
+use super::StfError;
 use super::books::Books;
-use super::observe::{Arrival, process};
 use super::run::{Options, Report};
 use super::script::{Script, Statement, StatementKind};
-use super::{Failure, StfError};
 use ir::Architecture;
-use pipeline::{Coverage, Switch};
+use pipeline::{Coverage, QueuedPorts, Switch};
+use queues::{Configuration, QueueCounts};
 
 /// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
 /// circulate in a loop.
@@ -40,6 +49,21 @@ pub struct Network {
     /// The ports to the outside, by the numbers that scripts use for them. Each has a name for
     /// messages.
     outside: BTreeMap<u32, (End, String)>,
+    /// The queues of the ports of switches that have any.
+    queues: BTreeMap<usize, Configuration>,
+}
+
+/// The counters of a queue after a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueRecord {
+    /// The port of the queue.
+    pub end: End,
+    /// The name of the switch.
+    pub switch: String,
+    /// The number of the queue.
+    pub queue: u8,
+    /// The counters.
+    pub counts: QueueCounts,
 }
 
 impl Network {
@@ -59,6 +83,11 @@ impl Network {
     /// it, and `name` its name in messages.
     pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
         self.outside.insert(number, (end, name.into()));
+    }
+
+    /// Gives ports of a switch queues.
+    pub fn set_queues(&mut self, switch: usize, configuration: Configuration) {
+        self.queues.insert(switch, configuration);
     }
 
     /// Returns the switch with this index, to configure it before a script runs.
@@ -121,128 +150,118 @@ pub fn run_network_covered(
     let mut books = Books::new();
     let names = network.outside.iter().map(|(number, (_, name))| (*number, name.clone()));
     books.report.port_names = names.collect();
+    let mut travel = Travel {
+        queued: queued(network),
+        network,
+        agenda: Agenda::default(),
+        options,
+        covered,
+        left: Vec::new(),
+        pending: Vec::new(),
+    };
     for Statement { line, kind } in &script.statements {
-        match kind {
-            StatementKind::Packet { port, data } => {
-                let Some((end, _)) = network.outside.get(port) else {
-                    return Err((*line, StfError::NoPort(*port)));
-                };
-                let end = *end;
-                books.arrives(*port, data);
-                let from = (*port, end);
-                let came = forward(network, *line, from, data, &mut books, options, covered);
-                books.leaves(*line, came);
-            }
-            StatementKind::Expect { port, .. } if !network.outside.contains_key(port) => {
-                return Err((*line, StfError::NoPort(*port)));
-            }
-            StatementKind::Expect { port, pattern } => books.expect(*line, *port, pattern.clone()),
-            StatementKind::NoPacket => books.no_packet(),
-            StatementKind::Wait => {
-                books.after_command = true;
-                books.now += Duration::from_secs(1);
-            }
-            StatementKind::HalfByte => return Err((*line, StfError::HalfByte)),
-            StatementKind::Unknown { word } => {
-                return Err((*line, StfError::NoStatement(word.clone())));
-            }
-            _ => return Err((*line, StfError::NotInNetwork)),
-        }
+        statement(&mut travel, &mut books, *line, kind).map_err(|error| (*line, error))?;
     }
+    travel.advance(Duration::MAX, &mut books);
+    for origin in travel.pending.iter().filter(|origin| !origin.has_left.get()) {
+        books.vanishes(origin.line);
+    }
+    books.report.queues = records(&travel);
     Ok(books.finish(options))
+}
+
+/// Creates the queues of all switches, and declares them to the switches.
+fn queued(network: &mut Network) -> Vec<QueuedPorts<Journey>> {
+    let Network { switches, queues, .. } = network;
+    let create = |(index, (_, switch)): (usize, &mut (String, Switch))| {
+        let none = Configuration::default();
+        let configuration = queues.get(&index).unwrap_or(&none);
+        let queued = QueuedPorts::new(configuration, Duration::ZERO, index as u64);
+        switch.set_port_queues(queued.port_queues());
+        queued
+    };
+    switches.iter_mut().enumerate().map(create).collect()
+}
+
+fn records(travel: &Travel<'_>) -> Vec<QueueRecord> {
+    let of_switch = |(switch, queued): (usize, &QueuedPorts<Journey>)| {
+        let name = travel.network.name(switch);
+        let record = |(port, queue, counts)| QueueRecord {
+            end: End { switch, port },
+            switch: name.to_owned(),
+            queue,
+            counts,
+        };
+        queued.counts().map(record).collect::<Vec<_>>()
+    };
+    travel.queued.iter().enumerate().flat_map(of_switch).collect()
+}
+
+fn statement(
+    travel: &mut Travel<'_>,
+    books: &mut Books,
+    line: usize,
+    kind: &StatementKind,
+) -> Result<(), StfError> {
+    match kind {
+        StatementKind::Packet { port, data } => {
+            for _ in 0..books.arrivals() {
+                packet(travel, books, line, (*port, data))?;
+            }
+        }
+        StatementKind::Expect { port, .. } if !travel.network.outside.contains_key(port) => {
+            return Err(StfError::NoPort(*port));
+        }
+        StatementKind::Expect { port, pattern } => books.expect(line, *port, pattern.clone()),
+        StatementKind::NoPacket => match books.last_line {
+            Some(line) if travel.has_queues() => books.no_packet_of(line),
+            _ => books.no_packet(),
+        },
+        StatementKind::At(arrivals) => books.at(*arrivals)?,
+        StatementKind::Wait => {
+            books.after_command = true;
+            books.now += Duration::from_secs(1);
+        }
+        StatementKind::HalfByte => return Err(StfError::HalfByte),
+        StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
+        _ => return Err(StfError::NotInNetwork),
+    }
+    Ok(())
+}
+
+/// Lets a packet of the script arrive, and carries out all that happens until then.
+fn packet(
+    travel: &mut Travel<'_>,
+    books: &mut Books,
+    line: usize,
+    (port, data): (u32, &[u8]),
+) -> Result<(), StfError> {
+    let Some((at, _)) = travel.network.outside.get(&port) else {
+        return Err(StfError::NoPort(port));
+    };
+    let at = *at;
+    books.arrives(port, data);
+    books.last_line = Some(line);
+    let origin = Rc::new(Origin {
+        line,
+        time: books.now,
+        from: books.report.port(port),
+        copies: Cell::new(0),
+        has_left: Cell::new(false),
+    });
+    let journey = Journey::begin(Rc::clone(&origin));
+    let packet = Travelling { at, packet: data.to_vec(), journey };
+    travel.agenda.add(books.now, Rank::Arrival, Event::Arrival(packet));
+    travel.advance(books.now, books);
+    if travel.has_queues() {
+        travel.pending.push(origin);
+    } else {
+        let left = std::mem::take(&mut travel.left);
+        books.leaves(line, left);
+    }
+    Ok(())
 }
 
 fn coverage_of(covered: &mut [Covered], switch: usize) -> Option<&mut Coverage> {
     covered.iter_mut().find(|one| one.switches.contains(&switch)).map(|one| &mut one.coverage)
-}
-
-/// A packet on its way through a network, about to enter a switch.
-struct Travelling {
-    at: End,
-    packet: Vec<u8>,
-    /// The indices of the switches that the packet has crossed.
-    way: Vec<usize>,
-    /// Whether one of these switches has recirculated, resubmitted or cloned the packet.
-    went_round: bool,
-}
-
-/// Forwards a packet and its copies until each has left the network or was dropped. Returns those
-/// that left, as port, bytes, and whether a switch recirculated, resubmitted or cloned the packet.
-fn forward(
-    network: &mut Network,
-    line: usize,
-    (number, at): (u32, End),
-    data: &[u8],
-    books: &mut Books,
-    options: Options,
-    covered: &mut [Covered],
-) -> Vec<(u32, Vec<u8>, bool)> {
-    let now = books.now;
-    let from = books.report.port(number);
-    let first = Travelling { at, packet: data.to_vec(), way: Vec::new(), went_round: false };
-    let mut queue = VecDeque::from([first]);
-    let (mut out, mut copies) = (Vec::new(), 0_usize);
-    let say = |network: &Network, way: &[usize], end: &str| {
-        let mut text = from.clone();
-        for switch in way {
-            text.push_str(" > ");
-            text.push_str(network.name(*switch));
-        }
-        format!("{text}{end}")
-    };
-    while let Some(Travelling { at, packet, mut way, went_round }) = queue.pop_front() {
-        copies += 1;
-        if way.len() >= MAX_HOPS || copies > MAX_COPIES {
-            let text = match copies > MAX_COPIES {
-                true => {
-                    format!(
-                        "the packet became more than {MAX_COPIES} copies: check the topology for a loop"
-                    )
-                }
-                false => {
-                    format!("the packet passed {MAX_HOPS} switches: it circulates in a loop")
-                }
-            };
-            books.report.notes.push((line, text));
-            break;
-        }
-        way.push(at.switch);
-        let name = network.name(at.switch).to_owned();
-        let Some(switch) = network.switch_mut(at.switch) else { continue };
-        let coverage = coverage_of(covered, at.switch);
-        let arrival = Arrival { port: at.port, data: &packet, now };
-        let seen = process(switch, arrival, coverage, options.trace);
-        books.report.entered.push((now, at, packet));
-        if let Some(events) = seen.events {
-            books.report.trace.push((line, events));
-            books.report.passed.push(name);
-        }
-        let outputs = match seen.outputs {
-            Ok(outputs) => outputs,
-            Err(error) => {
-                books.report.failures.push(Failure::Run { line, error });
-                continue;
-            }
-        };
-        if outputs.is_empty() {
-            books.report.values.push((line, say(network, &way, ", where it left by no port")));
-        }
-        for output in outputs {
-            let end = End { switch: at.switch, port: output.port };
-            books.report.left.push((now, end, output.packet.clone()));
-            let went_round = went_round || output.generation > 0;
-            if let Some(next) = network.links.get(&end) {
-                let (at, way) = (*next, way.clone());
-                queue.push_back(Travelling { at, packet: output.packet, way, went_round });
-            } else if let Some(number) = network.number(end) {
-                let text = say(network, &way, &format!(" > {}", books.report.port(number)));
-                books.report.values.push((line, text));
-                out.push((number, output.packet, went_round));
-            } else {
-                let end = format!(", whose port {} leads nowhere", output.port);
-                books.report.notes.push((line, say(network, &way, &end)));
-            }
-        }
-    }
-    out
 }

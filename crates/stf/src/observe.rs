@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ir::Location;
-use pipeline::{Coverage, Event, Output, RunError, Switch, Trace};
+use pipeline::{Coverage, Event, Output, QueueTimes, RunError, Switch, Trace, Waiting};
 
 /// The packets that a switch sent for one packet, and the events in its processing if they were
 /// requested.
@@ -36,6 +36,24 @@ pub(super) fn process(
         let outputs = switch.process_traced(port, data, now, &mut observer);
         Seen { outputs, events: wants_events.then_some(observer.events) }
     };
+    switch.answer_entry_changes();
+    seen
+}
+
+/// Continues with a packet that leaves its queue, like [`process`].
+pub(super) fn resume(
+    switch: &mut Switch,
+    waiting: Waiting,
+    times: &QueueTimes,
+    coverage: Option<&mut Coverage>,
+    wants_events: bool,
+) -> Seen {
+    switch.expire(times.left);
+    let mut observer = Observer { events: Vec::new(), coverage };
+    let observes = observer.coverage.is_some() || wants_events;
+    let trace = observes.then_some(&mut observer as &mut dyn Trace);
+    let outputs = switch.resume(waiting, times, trace);
+    let seen = Seen { outputs, events: wants_events.then_some(observer.events) };
     switch.answer_entry_changes();
     seen
 }

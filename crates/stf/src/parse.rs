@@ -1,9 +1,11 @@
 //! Parses the text of a script to a [`Script`].
 
+use std::time::Duration;
+
 use super::number::Number;
 use super::script::{
-    Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script, Statement,
-    StatementKind, Unit,
+    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
+    Statement, StatementKind, Unit,
 };
 
 /// The error for a line of a script that is not a valid statement.
@@ -54,7 +56,8 @@ impl Script {
     }
 }
 
-const KEYWORDS: [&str; 31] = [
+const KEYWORDS: [&str; 32] = [
+    "at",
     "add",
     "remove",
     "setdefault",
@@ -290,6 +293,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
             let port = cursor.small("a port number")?;
             StatementKind::Expect { port, pattern: pattern(cursor)? }
         }
+        "at" => StatementKind::At(arrivals(cursor)?),
         "no_packet" => StatementKind::NoPacket,
         "wait" => StatementKind::Wait,
         "add" => add(cursor)?,
@@ -576,6 +580,26 @@ fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> 
     let value = cursor.small("a number")?;
     let condition = Some(Condition { unit, operator, value });
     Ok(StatementKind::CheckCounter { counter, cell, condition })
+}
+
+/// Parses the operands of `at`: `TIME [every TIME times NUMBER]`.
+fn arrivals(cursor: &mut Cursor<'_>) -> Result<Arrivals, SyntaxError> {
+    let first = time(cursor)?;
+    if !cursor.take("every") {
+        return Ok(Arrivals { first, every: Duration::ZERO, times: 1 });
+    }
+    let every = time(cursor)?;
+    cursor.require("times")?;
+    Ok(Arrivals { first, every, times: cursor.small("a number of packets")? })
+}
+
+fn time(cursor: &mut Cursor<'_>) -> Result<Duration, SyntaxError> {
+    let start = cursor.position;
+    let word = cursor.take_while(|c| c.is_ascii_alphanumeric() || c == '.').unwrap_or_default();
+    queues::time(word).map(|time| Duration::from_nanos(time.0)).map_err(|error| {
+        cursor.position = start;
+        cursor.error(error.to_string())
+    })
 }
 
 fn ports(cursor: &mut Cursor<'_>) -> Result<Vec<u32>, SyntaxError> {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use super::books::Books;
-use super::network::End;
+use super::network::{End, QueueRecord};
 use super::observe::{Arrival, process};
 use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
 use super::{Failure, StfError, resolve};
@@ -73,6 +73,8 @@ pub struct Report {
     /// The packets that each switch of a network sent, to the outside or into a link. Each has its
     /// time, port and bytes.
     pub left: Vec<(Duration, End, Vec<u8>)>,
+    /// The counters of the queues of a network, in the order of switches, ports and queues.
+    pub queues: Vec<QueueRecord>,
 }
 
 impl Report {
@@ -244,7 +246,12 @@ impl<'s> Runner<'s> {
             self.burst();
         }
         match kind {
-            StatementKind::Packet { port, data } => self.packet(line, *port, data),
+            StatementKind::Packet { port, data } => {
+                for _ in 0..self.books.arrivals() {
+                    self.packet(line, *port, data);
+                }
+            }
+            StatementKind::At(arrivals) => self.books.at(*arrivals)?,
             StatementKind::Expect { port, pattern } => {
                 self.books.expect(line, *port, pattern.clone());
             }

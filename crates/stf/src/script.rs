@@ -7,6 +7,18 @@
 
 use super::number::Number;
 use std::fmt;
+use std::time::Duration;
+
+/// The arrival times of the next packet of a script, which may arrive several times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// The time of the first arrival since the start of the script.
+    pub first: Duration,
+    /// The time between two arrivals.
+    pub every: Duration,
+    /// The number of arrivals.
+    pub times: u32,
+}
 
 /// A parsed script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +55,8 @@ pub enum StatementKind {
         /// The pattern with which the packet must begin, if there is one.
         pattern: Option<Pattern>,
     },
+    /// `at 5us` or `at 1ms every 800ns times 1000`: when the next packet arrives.
+    At(Arrivals),
     /// `no_packet`: the previous packet must not leave the switch.
     NoPacket,
     /// A line whose first word is not a statement. p4c's runner skips such a line.

@@ -1,5 +1,7 @@
 //! Tests of STF scripts: statements, errors and reports, on one small v1model program.
 
+mod queues;
+
 use super::*;
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options as Preprocessor};

@@ -31,6 +31,7 @@ impl Search<'_, '_> {
         };
         let packet = self.wishes.accepts.get(key).and_then(Option::as_deref);
         let packet = packet.map(BigUint::from_bytes_be);
+        let is_packet = packet.is_some();
         let preferred = self.wishes.preferred.get(key).filter(|_| prefers).cloned();
         match kind {
             Kind::Exact => {
@@ -59,16 +60,21 @@ impl Search<'_, '_> {
                     }));
                 }
                 self.random.shuffle(&mut masks);
-                match preferred {
-                    Some(Match::Ternary { mask, .. }) if *kind == Kind::Ternary => {
+                let preferred = match preferred {
+                    Some(Match::Ternary { mask, value }) if *kind == Kind::Ternary => {
                         masks.insert(0, BigUint::from_bytes_be(&mask));
+                        Some(BigUint::from_bytes_be(&value))
                     }
-                    Some(Match::Exact(_)) => masks.insert(0, ones.clone()),
-                    _ => {}
-                }
+                    Some(Match::Exact(value)) => {
+                        masks.insert(0, ones.clone());
+                        Some(BigUint::from_bytes_be(&value))
+                    }
+                    _ => None,
+                };
+                let wanted = packet.or(preferred);
                 let fits = |candidate: &BigUint| mask.contains(candidate);
                 let (value, mask) = masks.into_iter().filter(fits).find_map(|mask| {
-                    self.masked(value, &mask, packet.as_ref()).map(|value| (value, mask))
+                    self.masked(value, &mask, wanted.as_ref(), is_packet).map(|value| (value, mask))
                 })?;
                 Some(match kind {
                     _ if mask.is_zero() => Match::Any,
@@ -86,14 +92,17 @@ impl Search<'_, '_> {
                 let mut lengths = vec![most, least];
                 lengths.extend((0..DRAWN).map(|_| self.random.u32(least..=most)));
                 self.random.shuffle(&mut lengths);
-                if let Some(Match::Lpm { prefix_length, .. }) = preferred
+                let mut wanted = packet;
+                if let Some(Match::Lpm { prefix_length, value }) = preferred
                     && (least..=most).contains(&prefix_length)
                 {
                     lengths.insert(0, prefix_length);
+                    wanted = wanted.or_else(|| Some(BigUint::from_bytes_be(&value)));
                 }
                 let (value, prefix_length) = lengths.into_iter().find_map(|length| {
                     let mask = bits::prefix_mask(width, length);
-                    self.masked(value, &mask, packet.as_ref()).map(|value| (value, length))
+                    self.masked(value, &mask, wanted.as_ref(), is_packet)
+                        .map(|value| (value, length))
                 })?;
                 Some(match prefix_length {
                     0 => Match::Any,
@@ -104,15 +113,18 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Returns a value of the domain without bits outside a mask.
+    /// Returns a value of the domain without bits outside a mask: that of `wanted`, or another one if
+    /// that is not in the domain and not required.
     fn masked(
         &mut self,
         domain: &Domain,
         mask: &BigUint,
-        packet: Option<&BigUint>,
+        wanted: Option<&BigUint>,
+        is_required: bool,
     ) -> Option<BigUint> {
-        if let Some(packet) = packet {
-            return Some(packet & mask).filter(|value| domain.contains(value));
+        let wanted = wanted.map(|wanted| wanted & mask).filter(|value| domain.contains(value));
+        if wanted.is_some() || is_required {
+            return wanted;
         }
         let drawn = (0..VALUES).map(|number| match number {
             // The lowest value, rounded up to a multiple of the lowest bit of the mask.

@@ -1,9 +1,9 @@
 //! The age of a counter's value: how long before it was read the value was the true one.
 //!
 //! A packet is counted between its sending and its arrival. So the counter truly had the value `v`
-//! at some time from the sending of packet `v` to the arrival of packet `v + 1`, and the switch took
-//! the value between the request and its answer. Both together bound the age. Lost packets widen
-//! the bounds, because the switch may have counted them or not.
+//! at some time from the sending of packet `v` to the arrival of packet `v + 1`, and the switch
+//! took the value between the request and its answer. Both together bound the age. Lost packets
+//! widen the bounds, because the switch may have counted them or not.
 
 use std::time::Duration;
 

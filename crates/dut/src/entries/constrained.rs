@@ -1,30 +1,44 @@
 //! Entries for tables and actions with constraints (`@entry_restriction`, `@action_restriction`).
 //!
 //! The solver of the crate `constraints` makes sample entries, each with the wish to have the
-//! matches of an entry of a table without constraint. The keys whose wish was granted are free: they
-//! differ between entries. The other keys have the matches of the sample in all entries. The sample
-//! whose free keys have the most bits is the pattern of all entries.
+//! matches of an entry of a table without constraint. The widest keys whose wish was granted are free:
+//! they differ between entries. The other keys have the matches of the sample in all entries. How many
+//! keys are free is decided by trial: of the first entries, most must satisfy the constraint.
 
 use constraints::{Constraint, Entry, Goal, Match, Solution, Wishes};
 use entities::schema::{Action, Table};
 use p4runtime::p4info::Restrictions;
 
-use super::{Variant, bits, match_of, scattered, value};
+use super::{EntryNumber, Variant, bits, match_of, scattered, value};
 
 /// The largest number of entries that are examined for those that a constraint allows.
-pub(super) const SCANNED: usize = 100_000_000;
+pub(super) const SCANNED: usize = 4_000_000;
 /// The number of sample entries that are made to find the keys that a constraint leaves free.
 const SAMPLES: u64 = 32;
+/// The number of entries with which a choice of free keys is tried.
+const TRIED: u64 = 256;
 /// The number of times that other arguments are sought for the second variant of an entry.
 const OTHERS: u64 = 32;
+
+/// A choice of what entries have in common, and how well it does.
+struct Choice {
+    /// The number of entries, of those that were tried, that satisfy the constraint.
+    allowed: usize,
+    /// The number of bits in which entries differ.
+    bits: u64,
+    common: Vec<Match<'static>>,
+    free: Vec<usize>,
+    priority: u32,
+}
 
 /// What all entries of a table have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     constraint: Option<Constraint>,
-    /// The match of each key field; `is_free` tells whether entries differ in it instead.
-    matches: Vec<Match<'static>>,
-    is_free: Vec<bool>,
+    /// The match of each key field in all entries; that of a free field has no meaning.
+    common: Vec<Match<'static>>,
+    /// The positions of the key fields in which entries differ, the widest first.
+    free: Vec<usize>,
     priority: u32,
     /// The arguments of the action in each variant of an entry.
     first: Vec<Vec<u8>>,
@@ -38,48 +52,77 @@ impl Pattern {
         table: &Table,
         action: &Action,
     ) -> Result<Self, &'static str> {
-        let count = table.match_fields.len();
+        let width = |at: &usize| table.match_fields.get(*at).map_or(0, bits);
+        let mut free: Vec<usize> = (0..table.match_fields.len()).collect();
+        free.sort_by_key(|at| std::cmp::Reverse(width(at)));
         let (first, second) = arguments(restrictions, action)?;
         let mut pattern = Self {
             constraint: None,
-            matches: vec![Match::Any; count],
-            is_free: vec![true; count],
+            common: vec![Match::Any; table.match_fields.len()],
+            free,
             priority: u32::from(table.needs_priority),
             first,
             second,
         };
         let Some((constraint, _)) = restrictions.of_table(table.id) else { return Ok(pattern) };
-        let samples = (0..SAMPLES).filter_map(|seed| {
-            let wished = table
+        pattern.constraint = Some(constraint.clone());
+        let widest_first = std::mem::take(&mut pattern.free);
+        let mut best: Option<Choice> = None;
+        for seed in 0..SAMPLES {
+            let wished: Vec<Match<'static>> = table
                 .match_fields
                 .iter()
-                .map(|field| match_of(field, scattered(seed + 1, bits(field).min(u64::BITS))));
-            let wished: Vec<Match<'static>> = wished.collect();
+                .map(|field| match_of(field, scattered(seed + 1, bits(field).min(u64::BITS))))
+                .collect();
             let wishes = Wishes { accepts: &[], preferred: &wished };
-            let sample = constraint.solve(Goal::Satisfy, wishes, seed)?;
-            let is_free = sample.matches.iter().zip(&wished).map(|(made, wished)| made == wished);
-            Some((is_free.collect::<Vec<bool>>(), sample))
-        });
-        let free_bits = |is_free: &[bool]| {
-            let fields = table.match_fields.iter().zip(is_free);
-            fields.filter(|(_, is_free)| **is_free).map(|(field, _)| u64::from(bits(field))).sum()
-        };
-        let best = samples.max_by_key(|(is_free, _)| -> u64 { free_bits(is_free) });
-        let (is_free, Solution { matches, priority }) =
-            best.ok_or("no entry that satisfies its constraint was found")?;
-        pattern.constraint = Some(constraint.clone());
-        (pattern.is_free, pattern.matches, pattern.priority) = (is_free, matches, priority);
+            let sample = constraint.solve(Goal::Satisfy, wishes, seed);
+            let Some(Solution { matches, priority }) = sample else { continue };
+            let is_granted = |at: &&usize| matches.get(**at) == wished.get(**at);
+            let granted: Vec<usize> = widest_first.iter().filter(is_granted).copied().collect();
+            (pattern.common, pattern.priority) = (matches, priority);
+            for count in 0..=granted.len() {
+                pattern.free = granted.iter().take(count).copied().collect();
+                let different: u64 = pattern.free.iter().map(|at| u64::from(width(at))).sum();
+                let all = u32::try_from(different).ok().and_then(|bits| 1_u64.checked_shl(bits));
+                let numbers = 0..TRIED.min(all.unwrap_or(TRIED));
+                let is_allowed =
+                    |number: &u64| pattern.allows(&pattern.matches(table, EntryNumber(*number)));
+                let allowed = numbers.filter(is_allowed).count();
+                if best.as_ref().is_none_or(|best| (allowed, different) > (best.allowed, best.bits))
+                {
+                    best = Some(Choice {
+                        allowed,
+                        bits: different,
+                        common: pattern.common.clone(),
+                        free: pattern.free.clone(),
+                        priority: pattern.priority,
+                    });
+                }
+            }
+        }
+        let best = best.ok_or("no entry that satisfies its constraint was found")?;
+        (pattern.common, pattern.free) = (best.common, best.free);
+        pattern.priority = best.priority;
         Ok(pattern)
     }
 
-    /// Returns the positions of the key fields in which entries differ.
-    pub(super) fn free(&self) -> impl Iterator<Item = usize> {
-        self.is_free.iter().enumerate().filter_map(|(at, is_free)| is_free.then_some(at))
+    /// Returns the positions of the key fields in which entries differ, the widest first.
+    pub(super) fn free(&self) -> &[usize] {
+        &self.free
     }
 
-    /// Returns the matches that entries have in common; those of free fields have no meaning.
-    pub(super) fn matches(&self) -> &[Match<'static>] {
-        &self.matches
+    /// Returns the matches of an entry of the table, one for each key field.
+    pub(super) fn matches(&self, table: &Table, number: EntryNumber) -> Vec<Match<'static>> {
+        let mut matches = self.common.clone();
+        let mut rest = number.0;
+        for at in &self.free {
+            if let (Some(field), Some(of)) = (table.match_fields.get(*at), matches.get_mut(*at)) {
+                let bits = bits(field).min(u64::BITS);
+                *of = match_of(field, scattered(rest, bits));
+                rest = rest.checked_shr(bits).unwrap_or(0);
+            }
+        }
+        matches
     }
 
     pub(super) fn priority(&self) -> i32 {

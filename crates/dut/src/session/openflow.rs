@@ -230,8 +230,9 @@ impl OpenFlowChannel {
     }
 
     /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
-    /// fails as a whole. Then waits for the answers of those that were sent. Returns the record of
-    /// the answered requests, and the number of requests that were sent.
+    /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
+    /// the answers of those that were sent. Returns the record of the answered requests, and the
+    /// number of requests that were sent.
     pub(crate) fn send(
         &mut self,
         work: Work<'_>,
@@ -250,7 +251,7 @@ impl OpenFlowChannel {
         loop {
             let goes_on = series.failure.is_none()
                 && !stop.load(Ordering::Relaxed)
-                && shape.time.is_none_or(|time| start.elapsed() < time);
+                && shape.time.is_none_or(|time| sent == 0 || start.elapsed() < time);
             while goes_on && series.flying.len() < shape.window && self.backlog() < BACKLOG {
                 let Some(numbers) = requests.next() else { break };
                 let first = self.make_request(work.operation, numbers.iter().map(entry))?;
@@ -291,7 +292,8 @@ impl OpenFlowChannel {
 }
 
 impl OpenFlowChannel {
-    /// Makes a trial. Returns it with the share of the schedule's time during which this thread ran.
+    /// Makes a trial. Returns it with the share of the schedule's time during which this thread
+    /// ran.
     pub(crate) fn run(
         &mut self,
         mut trial: Trial,

@@ -158,8 +158,9 @@ impl P4RuntimeChannel {
     }
 
     /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
-    /// fails as a whole. Then waits for the answers of those that were sent. Returns the record of
-    /// the answered requests, and the number of requests that were sent.
+    /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
+    /// the answers of those that were sent. Returns the record of the answered requests, and the
+    /// number of requests that were sent.
     pub(crate) async fn send(
         &self,
         work: Work<'_>,
@@ -182,7 +183,7 @@ impl P4RuntimeChannel {
         loop {
             let goes_on = failure.is_none()
                 && !stop.load(Ordering::Relaxed)
-                && shape.time.is_none_or(|time| start.elapsed() < time);
+                && shape.time.is_none_or(|time| sent == 0 || start.elapsed() < time);
             while goes_on && flying.len() < shape.window {
                 let Some(updates) = waiting.pop_front() else { break };
                 let position = sent;
@@ -268,7 +269,8 @@ pub(crate) async fn take_messages(
 }
 
 impl P4RuntimeChannel {
-    /// Makes a trial. Returns it with the share of the schedule's time during which this thread ran.
+    /// Makes a trial. Returns it with the share of the schedule's time during which this thread
+    /// ran.
     pub(crate) async fn run(
         &self,
         mut trial: Trial,

@@ -1,8 +1,9 @@
 //! A trial at one rate, without I/O: requests that are due by a schedule, and what became of them.
 //!
-//! The due times are fixed beforehand, so a switch that answers late is not offered less. The number
-//! of requests that wait for answers has a limit all the same, because the answers would otherwise
-//! take a multiple of the trial; a request that is due meanwhile is sent as soon as there is room.
+//! The due times are fixed beforehand, so a switch that answers late is not offered less. The
+//! number of requests that wait for answers has a limit all the same, because the answers would
+//! otherwise take a multiple of the trial; a request that is due meanwhile is sent as soon as there
+//! is room.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -10,6 +10,28 @@ use crate::action::ActionCall;
 use crate::data::DataType;
 use crate::value::ValueType;
 
+/// The identifier of a translated type: its position among the translated types of the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TranslatedTypeId(pub u32);
+
+impl TranslatedTypeId {
+    /// Returns the position of the type.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A type whose values are strings for controllers and numbers for the program
+/// (`p4runtime_translation` with `string`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TranslatedType {
+    /// The name of the type.
+    pub name: String,
+    /// The strings to which the program gives numbers (`p4runtime_translation_mappings`).
+    pub given: Vec<(Box<[u8]>, u128)>,
+}
+
 /// A match-action table.
 #[derive(Debug, Clone)]
 pub struct Table {
@@ -72,6 +94,8 @@ pub struct MatchField {
     pub kind: MatchKind,
     /// The type of the field's values.
     pub value: ValueType,
+    /// The translated type of the field, if its values are strings for controllers.
+    pub translated: Option<TranslatedTypeId>,
 }
 
 /// The kind of match of a key field.
@@ -191,6 +215,8 @@ pub struct Param {
     pub name: String,
     /// The type of the parameter's values.
     pub value: ValueType,
+    /// The translated type of the parameter, if its values are strings for controllers.
+    pub translated: Option<TranslatedTypeId>,
 }
 
 /// An action profile or action selector.
@@ -341,6 +367,13 @@ pub struct ValueSet {
     pub size: Option<u64>,
 }
 
+/// The names that P4 programs use for the ingress port in a controller header.
+pub const INGRESS_NAMES: [&str; 4] =
+    ["ingress_port", "ingress_physical_port", "in_port", "input_port"];
+/// The names that P4 programs use for the egress port in a controller header.
+pub const EGRESS_NAMES: [&str; 4] =
+    ["egress_port", "egress_physical_port", "out_port", "output_port"];
+
 /// The header that accompanies packet-ins or packet-outs.
 #[derive(Debug, Clone)]
 pub struct PacketHeader {
@@ -369,6 +402,8 @@ pub struct PacketField {
     pub name: String,
     /// The type of the field's values.
     pub value: ValueType,
+    /// The translated type of the field, if its values are strings for controllers.
+    pub translated: Option<TranslatedTypeId>,
 }
 
 /// An instance of an extern that the architecture defines.

@@ -1,17 +1,25 @@
 //! Random requests, of whose updates a part is invalid.
 
+mod cells;
+mod faults;
+
 use bytes::Bytes;
 use fastrand::Rng;
 use protos::v1::{
     self, action_profile_group::Member, entity::Entity as Kind, field_match,
     field_match::FieldMatchType as Match, packet_replication_engine_entry::Type as Replication,
-    replica::PortKind, table_action,
+    table_action,
 };
 
-use super::model::{Model, normal_entry, shortest};
-use super::scope::Scope;
-use crate::entities::{all_ones, delete, insert, modify, of_entry, too_large};
-use crate::subject::{self, Action, Key, Profile, Subject, Table};
+use super::model::Model;
+use super::normal::{key_of, shortest};
+use super::scope::{self, Scope};
+use crate::entities::{
+    all_ones, clone_session, delete, insert, modify, multicast_group, of_entry, replicas,
+};
+use crate::subject::{
+    self, Action, Array, Counts, Key, Marker, Profile, Subject, Table, ValueSet, Width,
+};
 
 /// The most updates of a request.
 const LARGEST_REQUEST: usize = 12;
@@ -34,6 +42,13 @@ enum Subjects<'a> {
     /// Entries that refer to members and groups.
     References(&'a Profile, &'a Table),
     Replication,
+    Counter(&'a Array<Counts>),
+    Meter(&'a Array<Marker>),
+    Register(&'a Array<Width>),
+    ValueSet(&'a ValueSet),
+    Digest(u32),
+    /// The counters and meters of the entries of a table.
+    Direct(&'a Table),
 }
 
 /// A source of requests.
@@ -45,6 +60,8 @@ pub(super) struct Generator<'a> {
     profiles: Vec<(&'a Profile, &'a Table)>,
     /// The tables whose default entries are modified.
     defaults: Vec<&'a Table>,
+    /// Arrays, value sets and digests, and the tables with counters or meters.
+    others: Vec<Subjects<'a>>,
     replicates: bool,
     random: Rng,
 }
@@ -61,6 +78,7 @@ impl<'a> Generator<'a> {
             profiles.filter_map(|profile| Some((profile, subject.member_table(profile.id)?)));
         Self {
             subject,
+            others: cells::subjects(subject, scopes),
             tables: tables.collect(),
             profiles: profiles.collect(),
             defaults: defaults.collect(),
@@ -91,6 +109,12 @@ impl<'a> Generator<'a> {
                     self.reference_update(profile, table, model)
                 }
                 Subjects::Replication => self.replication_update(model),
+                Subjects::Counter(counter) => self.counter_update(counter),
+                Subjects::Meter(meter) => self.meter_update(meter),
+                Subjects::Register(register) => self.register_update(register),
+                Subjects::ValueSet(set) => self.value_set_update(set),
+                Subjects::Digest(digest) => self.digest_update(digest, model),
+                Subjects::Direct(table) => self.direct_update(table, model),
             };
             if model.is_taken(&update) {
                 continue;
@@ -118,6 +142,7 @@ impl<'a> Generator<'a> {
         if self.replicates {
             kinds.push(Subjects::Replication);
         }
+        kinds.extend(&self.others);
         kinds
     }
 
@@ -134,10 +159,11 @@ impl<'a> Generator<'a> {
             is_default_action: true,
             ..Default::default()
         };
-        match self.random.u8(..10) {
+        match self.random.u8(..11) {
             0 => return insert(of_entry(&entry)),
             1 => return delete(of_entry(&entry)),
             2 => entry.priority = 1,
+            10 => entry.idle_timeout_ns = 1_000_000_000,
             3 | 4 => entry.action = None,
             5 => {
                 if let Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) }) =
@@ -159,38 +185,19 @@ impl<'a> Generator<'a> {
             _ => FIRST_REPLICATED + self.random.u32(..MOST_GROUPS),
         };
         let count = self.random.u32(1..=3);
-        let instances = (0..count).map(|_| self.random.u32(..8));
-        let replicas = instances.map(|instance| v1::Replica {
-            instance,
-            port_kind: Some(PortKind::Port(Bytes::from_static(&[1]))),
-            ..Default::default()
-        });
-        let mut replicas: Vec<v1::Replica> = replicas.collect();
-        let (kind, scope) = match self.random.bool() {
-            true => {
-                let group = v1::MulticastGroupEntry {
-                    multicast_group_id: id,
-                    replicas,
-                    ..Default::default()
-                };
-                (Replication::MulticastGroupEntry(group), Scope::MulticastGroups)
-            }
+        let mut copies = replicas((0..count).map(|_| self.random.u32(..8)));
+        let (entity, scope) = match self.random.bool() {
+            true => (multicast_group(id, copies), Scope::MulticastGroups),
             false => {
                 // For sessions, the specification does not say that replicas must differ.
-                replicas.sort_by_key(|replica| replica.instance);
-                replicas.dedup_by_key(|replica| replica.instance);
-                let session = v1::CloneSessionEntry {
-                    session_id: id,
-                    replicas,
-                    packet_length_bytes: i32::from(self.random.u8(..3)) * 64,
-                    ..Default::default()
-                };
-                (Replication::CloneSessionEntry(session), Scope::CloneSessions)
+                copies.sort_by_key(|replica| replica.instance);
+                copies.dedup_by_key(|replica| replica.instance);
+                let length = i32::from(self.random.u8(..3)) * 64;
+                (clone_session(id, copies, length), Scope::CloneSessions)
             }
         };
         let is_there = model.entities(scope).iter().any(|other| id_of(other) == id);
-        let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-        self.any_type(is_there)(entry.into())
+        self.any_type(is_there)(entity)
     }
 
     /// Returns an update of an entry with an action of its own.
@@ -232,12 +239,18 @@ impl<'a> Generator<'a> {
         if self.random.u8(..4) == 0 {
             entry.metadata = Bytes::from(vec![self.random.u8(..); 3]);
         }
+        self.add_resources(table, &mut entry);
         let is_full = model.entries(table.id).count() >= MOST_ENTRIES;
         match self.random.u8(..8) {
             0..4 if !is_full => insert(of_entry(&entry)),
             0..6 => {
                 if self.random.u8(..4) == 0 {
                     entry.action = None;
+                    // Whether the meter is reset by an update without action and configuration is
+                    // not certain (9.1.2, 9.1.7).
+                    let marker = self.subject.marker(table);
+                    entry.meter_config =
+                        entry.meter_config.or(marker.map(|marker| self.meter_config(marker)));
                 }
                 modify(of_entry(&entry))
             }
@@ -363,111 +376,15 @@ impl<'a> Generator<'a> {
             _ => delete,
         }
     }
-
-    /// Returns an update with one fault. The kinds of faults are those that found most defects of
-    /// switches in SwitchV (SIGCOMM 2022).
-    fn damaged(&mut self, table: &Table, mut update: v1::Update) -> v1::Update {
-        let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity else {
-            return update;
-        };
-        match self.random.u8(..10) {
-            0 => entry.table_id = self.subject.unused_id(table.id),
-            1 => entry.table_id = 0,
-            2 => entry.priority = if table.has_priority() { 0 } else { 1 },
-            3 => drop(entry.r#match.pop()),
-            4 => {
-                let again = self.random.choice(&entry.r#match).cloned();
-                entry.r#match.extend(again);
-            }
-            5 => entry.r#match.push(v1::FieldMatch {
-                field_id: 0x7fff_fff0,
-                field_match_type: Some(Match::Exact(field_match::Exact {
-                    value: Bytes::from_static(&[1]),
-                })),
-            }),
-            6 | 7 => {
-                let place = self.random.usize(..entry.r#match.len().max(1));
-                if let Some(field) = entry.r#match.get_mut(place) {
-                    self.damage_field(table, field);
-                }
-            }
-            _ => {
-                if let Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) }) =
-                    &mut entry.action
-                {
-                    self.damage_action(table, action);
-                }
-            }
-        }
-        update
-    }
-
-    fn damage_field(&mut self, table: &Table, field: &mut v1::FieldMatch) {
-        let key = table.keys.iter().find(|key| key.id == field.field_id);
-        let bits = key.map_or(8, |key| key.bits);
-        let large = too_large(bits);
-        match &mut field.field_match_type {
-            Some(Match::Exact(exact)) => {
-                exact.value = if self.random.bool() { large } else { Bytes::new() };
-            }
-            Some(Match::Optional(optional)) => {
-                optional.value = if self.random.bool() { large } else { Bytes::new() };
-            }
-            Some(Match::Lpm(prefix)) => match self.random.u8(..3) {
-                0 => prefix.value = large,
-                1 => prefix.prefix_len = -prefix.prefix_len,
-                _ => prefix.prefix_len = 0,
-            },
-            Some(Match::Ternary(ternary)) => match self.random.u8(..3) {
-                0 => ternary.value = large,
-                1 => ternary.mask = Bytes::from_static(&[0]),
-                _ => ternary.mask = large,
-            },
-            Some(Match::Range(range)) => match self.random.u8(..2) {
-                0 => range.high = large,
-                _ => std::mem::swap(&mut range.low, &mut range.high),
-            },
-            Some(Match::Other(_)) | None => {}
-        }
-    }
-
-    fn damage_action(&mut self, table: &Table, action: &mut v1::Action) {
-        match self.random.u8(..6) {
-            0 => action.action_id = self.subject.unused_id(action.action_id),
-            1 => action.action_id = 0,
-            2 => drop(action.params.pop()),
-            3 => action
-                .params
-                .push(v1::action::Param { param_id: 0x7fff_fff0, value: Bytes::from_static(&[1]) }),
-            4 => {
-                let again = action.params.first().cloned();
-                action.params.extend(again);
-            }
-            _ => {
-                let known = table.actions.iter().find(|known| known.id == action.action_id);
-                let bits = known.and_then(|known| known.params.first()).map_or(8, |one| one.bits);
-                if let Some(param) = action.params.first_mut() {
-                    param.value = if self.random.bool() { too_large(bits) } else { Bytes::new() };
-                }
-            }
-        }
-    }
 }
 
 /// Returns whether two updates are about the same entity.
 fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
-    let kind = |update: &v1::Update| update.entity.clone().and_then(|entity| entity.entity);
-    match (kind(one), kind(other)) {
-        (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other)))
-            if one.is_default_action || other.is_default_action =>
-        {
-            one.table_id == other.table_id
-        }
-        (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other))) => {
-            let (one, other) = (normal_entry(one), normal_entry(other));
-            (one.table_id, one.priority, one.r#match)
-                == (other.table_id, other.priority, other.r#match)
-        }
+    let (Some(one), Some(other)) = (&one.entity, &other.entity) else { return false };
+    if Scope::of(one) != Scope::of(other) {
+        return false;
+    }
+    match (&one.entity, &other.entity) {
         (Some(Kind::ActionProfileMember(one)), Some(Kind::ActionProfileMember(other))) => {
             one.member_id == other.member_id
         }
@@ -475,14 +392,17 @@ fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
             one.group_id == other.group_id
         }
         (
-            Some(one @ Kind::PacketReplicationEngineEntry(_)),
-            Some(other @ Kind::PacketReplicationEngineEntry(_)),
-        ) => {
-            let entity = |kind| v1::Entity { entity: Some(kind) };
-            let (one, other) = (entity(one), entity(other));
-            Scope::of(&one) == Scope::of(&other) && id_of(&one) == id_of(&other)
-        }
-        _ => false,
+            Some(Kind::PacketReplicationEngineEntry(_)),
+            Some(Kind::PacketReplicationEngineEntry(_)),
+        ) => id_of(one) == id_of(other),
+        _ => match (scope::entry_of(one), scope::entry_of(other)) {
+            (Some(one), Some(other)) => one.is_default_action || key_of(one) == key_of(other),
+            // Without an index, all cells are written.
+            _ => match (scope::index(one), scope::index(other)) {
+                (Some(one), Some(other)) => one == other,
+                (None, _) | (_, None) => true,
+            },
+        },
     }
 }
 

@@ -1,9 +1,11 @@
 //! Shortens a sequence that shows a fault.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use protos::v1;
 
+use super::scope::Scope;
 use super::{Class, Finding, Mismatch, Run};
 
 /// The most sequences that are tried to find a shorter one.
@@ -37,6 +39,10 @@ pub(super) fn shortest(
             && run.reset().is_ok()
             && run.all(requests).is_err_and(|found| found.class == mismatch.class)
     };
+    // Most faults need no requests about other parts of the state than the last one.
+    if let Some(fewer) = likely(&requests).into_iter().find(|fewer| shows(run, fewer)) {
+        requests = fewer;
+    }
     remove_parts(&mut requests, |fewer| shows(run, fewer));
     for index in 0..requests.len() {
         let mut updates = requests[index].clone();
@@ -48,6 +54,18 @@ pub(super) fn shortest(
         requests[index] = updates;
     }
     finding(run, requests, mismatch, found_after)
+}
+
+/// Returns the sequences that are likely to show the fault of the last request: that request alone,
+/// and those about the same parts of the state.
+fn likely(requests: &[Vec<v1::Update>]) -> [Vec<Vec<v1::Update>>; 2] {
+    let scopes = |updates: &[v1::Update]| -> BTreeSet<Scope> {
+        updates.iter().filter_map(|update| Scope::of(update.entity.as_ref()?)).collect()
+    };
+    let alone: Vec<Vec<v1::Update>> = requests.last().cloned().into_iter().collect();
+    let last = alone.first().map(|updates| scopes(updates)).unwrap_or_default();
+    let shares = |updates: &&Vec<v1::Update>| !scopes(updates).is_disjoint(&last);
+    [alone, requests.iter().filter(shares).cloned().collect()]
 }
 
 /// Removes parts of a list, large ones first, as long as the remainder shows the fault.

@@ -1,5 +1,4 @@
-//! Sections 14, 15 and 17: pipelines and capabilities. No pipeline is committed, because that would
-//! delete the entries of others.
+//! Sections 14, 15 and 17: pipelines and capabilities, as far as no pipeline is committed.
 
 use protos::v1::{
     self, forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
@@ -53,7 +52,8 @@ pub(super) const ALL: &[Trial] = &[
     must("17", "version", "The device names the version of P4Runtime that it implements.", version),
 ];
 
-fn request(
+/// Returns a request of the primary to set a pipeline.
+pub(super) fn request(
     bench: &Bench,
     action: Action,
     config: Option<v1::ForwardingPipelineConfig>,
@@ -68,11 +68,11 @@ fn request(
 }
 
 /// Returns the whole pipeline of the device.
-fn whole(bench: &mut Bench) -> Result<v1::ForwardingPipelineConfig, Fault> {
+pub(super) fn whole(bench: &mut Bench) -> Result<v1::ForwardingPipelineConfig, Fault> {
     get(bench, ResponseType::All)
 }
 
-fn get(
+pub(super) fn get(
     bench: &mut Bench,
     response_type: ResponseType,
 ) -> Result<v1::ForwardingPipelineConfig, Fault> {
@@ -90,7 +90,10 @@ fn get(
 
 /// Returns the code with which the device answers a request; not applicable if the device takes no
 /// pipelines.
-fn set(bench: &mut Bench, request: v1::SetForwardingPipelineConfigRequest) -> Result<Code, Fault> {
+pub(super) fn set(
+    bench: &mut Bench,
+    request: v1::SetForwardingPipelineConfigRequest,
+) -> Result<Code, Fault> {
     match bench.channel.set_pipeline(request)? {
         Code::Unimplemented => {
             Err(Fault::NotApplicable("the device takes no pipelines".to_owned()))

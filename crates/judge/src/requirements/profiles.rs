@@ -4,9 +4,9 @@ use protos::v1::{self, entity::Entity as Kind, table_action};
 use tonic::Code;
 
 use super::{Trial, must};
-use crate::bench::Bench;
+use crate::bench::{Bench, demand_code};
 use crate::demands::{Fault, demand, lacks};
-use crate::entities::{bare_call, delete, insert, modify, of_entry};
+use crate::entities::{self, bare_call, delete, insert, modify, of_entry};
 use crate::subject::{Profile, Table};
 
 pub(super) const ALL: &[Trial] = &[
@@ -136,14 +136,12 @@ fn subject(
         Some(Subject { profile: profile.clone(), table: table.clone() })
     });
     let subject = found.ok_or_else(|| lacks(what))?;
-    let probe = subject.member(MEMBER + 9, 1);
-    let request = bench.write_request(vec![insert(probe.clone())]);
-    let answer = bench.write(request)?;
-    if answer.of(0) == Code::Unimplemented {
-        return Err(Fault::NotApplicable("the device has no members of profiles".to_owned()));
+    match bench.try_member(subject.profile.id, &subject.table, MEMBER + 9)? {
+        Code::Unimplemented => {
+            Err(Fault::NotApplicable("the device has no members of profiles".to_owned()))
+        }
+        code => demand_code(code, &[Code::Ok]).map(|()| subject),
     }
-    bench.accept(vec![delete(probe)])?;
-    Ok(subject)
 }
 
 fn any(bench: &mut Bench) -> Result<Subject, Fault> {
@@ -156,10 +154,7 @@ fn selector(bench: &mut Bench) -> Result<Subject, Fault> {
 
 impl Subject {
     fn member(&self, member_id: u32, value: u128) -> v1::Entity {
-        let action = self.table.action().map(|action| bare_call(action, value));
-        let member =
-            v1::ActionProfileMember { action_profile_id: self.profile.id, member_id, action };
-        v1::Entity::from(member)
+        entities::member(self.profile.id, &self.table, member_id, value)
     }
 
     fn group(&self, group_id: u32, members: &[(u32, i32)]) -> v1::ActionProfileGroup {

@@ -1,12 +1,12 @@
 //! Section 9.5: multicast groups and clone sessions.
 
-use protos::v1::{self, packet_replication_engine_entry::Type, replica::PortKind};
+use protos::v1;
 use tonic::Code;
 
 use super::{Trial, must};
 use crate::bench::Bench;
 use crate::demands::{Fault, demand};
-use crate::entities::{bytes, delete, insert, modify};
+use crate::entities::{clone_session, delete, insert, modify, multicast_group, replicas};
 
 pub(super) const ALL: &[Trial] = &[
     must(
@@ -59,35 +59,12 @@ const ID: u32 = 431;
 /// Makes a group or session with copies for the first port with these instances.
 type Make = fn(u32, &[u32]) -> v1::Entity;
 
-fn replicas(instances: &[u32]) -> Vec<v1::Replica> {
-    let replicas = instances.iter().map(|instance| v1::Replica {
-        instance: *instance,
-        port_kind: Some(PortKind::Port(bytes(1))),
-        ..Default::default()
-    });
-    replicas.collect()
+fn group(id: u32, instances: &[u32]) -> v1::Entity {
+    multicast_group(id, replicas(instances.iter().copied()))
 }
 
-fn group(multicast_group_id: u32, instances: &[u32]) -> v1::Entity {
-    of(Type::MulticastGroupEntry(v1::MulticastGroupEntry {
-        multicast_group_id,
-        replicas: replicas(instances),
-        ..Default::default()
-    }))
-}
-
-fn session(session_id: u32, instances: &[u32]) -> v1::Entity {
-    of(Type::CloneSessionEntry(v1::CloneSessionEntry {
-        session_id,
-        replicas: replicas(instances),
-        packet_length_bytes: 128,
-        ..Default::default()
-    }))
-}
-
-fn of(kind: Type) -> v1::Entity {
-    let entry = v1::PacketReplicationEngineEntry { r#type: Some(kind) };
-    v1::Entity::from(entry)
+fn session(id: u32, instances: &[u32]) -> v1::Entity {
+    clone_session(id, replicas(instances.iter().copied()), 128)
 }
 
 /// Inserts a group or session. A device that refuses a valid one with UNIMPLEMENTED has none.

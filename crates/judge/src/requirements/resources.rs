@@ -8,7 +8,7 @@ use super::{Trial, must};
 use crate::bench::{Bench, REFUSED};
 use crate::demands::{Fault, demand, lacks};
 use crate::entities::{delete, insert, modify, of_entry};
-use crate::subject::{Array, Table};
+use crate::subject::{Array, Counts, Marker, Table};
 
 pub(super) const ALL: &[Trial] = &[
     must(
@@ -108,6 +108,12 @@ const COUNT: v1::CounterData = v1::CounterData { byte_count: 500, packet_count: 
 const METER: v1::MeterConfig =
     v1::MeterConfig { cir: 1000, cburst: 2000, pir: 1000, pburst: 2000, eburst: 0 };
 
+/// Returns a table whose entries have a counter.
+fn counting_table(bench: &Bench) -> Result<Table, Fault> {
+    let has_one = |table: &Table| bench.subject.counts(table).is_some();
+    bench.open_table("table with a direct counter", has_one)
+}
+
 /// Inserts an entry of a table to which `make` adds a resource, with the first action for which the
 /// device accepts it. The P4Info does not say which actions use the resource, and another action's
 /// entry is refused.
@@ -128,72 +134,80 @@ fn with_resource(
     Err(Fault::NotApplicable("no action of the table seems to use the resource".to_owned()))
 }
 
-fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
-    let counters = bench.subject.direct_counters.clone();
-    let has_one = |table: &Table| table.direct.iter().any(|id| counters.contains(id));
-    let table = bench.open_table("table with a direct counter", has_one)?;
-    let with_count = |entry| v1::TableEntry { counter_data: Some(COUNT), ..entry };
-    let entry = with_resource(bench, &table, with_count)?;
+/// A direct resource of entries, which are read and written with it.
+struct Resource<T> {
+    name: &'static str,
+    value: T,
+    put: fn(v1::TableEntry, Option<T>) -> v1::TableEntry,
+    get: fn(v1::TableEntry) -> Option<T>,
+    /// Whether what is returned is the value that was written.
+    is_set: fn(Option<T>) -> bool,
+    /// Whether what is returned is right after a MODIFY without the resource.
+    is_right_without: fn(Option<T>) -> bool,
+}
+
+/// Demands that a resource is returned only if the Read asks for it, as it was written, and changed
+/// by a MODIFY without it as the specification says.
+fn on_demand<T: Copy + Default + std::fmt::Debug>(
+    bench: &mut Bench,
+    table: &Table,
+    resource: &Resource<T>,
+) -> Result<(), Fault> {
+    let Resource { name, put, get, .. } = *resource;
+    let entry = with_resource(bench, table, |entry| put(entry, Some(resource.value)))?;
     let found = bench.find(&entry)?;
-    demand(found.is_some_and(|found| found.counter_data.is_none()), || {
-        "the counter is returned although the Read did not ask for it".to_owned()
+    demand(found.is_some_and(|found| get(found).is_none()), || {
+        format!("the {name} is returned although the Read did not ask for it")
     })?;
-    let wanted = v1::TableEntry {
-        action: None,
-        counter_data: Some(v1::CounterData::default()),
-        ..entry.clone()
-    };
-    let count = |bench: &mut Bench| -> Result<Option<v1::CounterData>, Fault> {
+    let wanted = put(v1::TableEntry { action: None, ..entry.clone() }, Some(T::default()));
+    let read = |bench: &mut Bench| -> Result<Option<T>, Fault> {
         let found = bench.read(vec![of_entry(&wanted)])?;
-        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.counter_data))
+        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(get))
     };
-    let is_kept = |found: Option<v1::CounterData>| {
-        // A counter has packets, bytes or both.
-        found.is_some_and(|found| {
-            let (packets, bytes) = (found.packet_count, found.byte_count);
-            (packets, bytes) == (5, 500)
-                || (packets, bytes) == (5, 0)
-                || (packets, bytes) == (0, 500)
-        })
+    let found = read(bench)?;
+    demand((resource.is_set)(found), || format!("the {name} is {found:?} after it was set"))?;
+    bench.accept(vec![modify(of_entry(&put(entry, None)))])?;
+    let found = read(bench)?;
+    demand((resource.is_right_without)(found), || {
+        format!("the {name} is {found:?} after a MODIFY without it")
+    })
+}
+
+fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
+    /// Returns whether a counter has the counts. It counts packets, bytes or both.
+    fn is_kept(found: Option<v1::CounterData>) -> bool {
+        let [packets, bytes] = [COUNT.packet_count, COUNT.byte_count];
+        let found = found.map(|found| (found.packet_count, found.byte_count));
+        found.is_some_and(|found| [(packets, bytes), (packets, 0), (0, bytes)].contains(&found))
+    }
+    let table = counting_table(bench)?;
+    let counter = Resource {
+        name: "counter",
+        value: COUNT,
+        put: |entry, counter_data| v1::TableEntry { counter_data, ..entry },
+        get: |entry| entry.counter_data,
+        is_set: is_kept,
+        is_right_without: is_kept,
     };
-    let found = count(bench)?;
-    demand(is_kept(found), || format!("the counter is {found:?} after it was set"))?;
-    let without = v1::TableEntry { counter_data: None, ..entry.clone() };
-    bench.accept(vec![modify(of_entry(&without))])?;
-    let found = count(bench)?;
-    demand(is_kept(found), || format!("the counter is {found:?} after a MODIFY without data"))
+    on_demand(bench, &table, &counter)
 }
 
 fn direct_meter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
-    let meters = bench.subject.direct_meters.clone();
-    let has_one = |table: &Table| table.direct.iter().any(|id| meters.contains(id));
+    let has_one = |table: &Table| bench.subject.marker(table).is_some();
     let table = bench.open_table("table with a direct meter", has_one)?;
-    let with_meter = |entry| v1::TableEntry { meter_config: Some(METER), ..entry };
-    let entry = with_resource(bench, &table, with_meter)?;
-    let found = bench.find(&entry)?;
-    demand(found.is_some_and(|found| found.meter_config.is_none()), || {
-        "the meter is returned although the Read did not ask for it".to_owned()
-    })?;
-    let wanted = v1::TableEntry {
-        action: None,
-        meter_config: Some(v1::MeterConfig::default()),
-        ..entry.clone()
+    let meter = Resource {
+        name: "meter",
+        value: METER,
+        put: |entry, meter_config| v1::TableEntry { meter_config, ..entry },
+        get: |entry| entry.meter_config,
+        is_set: |found| found == Some(METER),
+        is_right_without: |found| found.is_none(),
     };
-    let config = |bench: &mut Bench| -> Result<Option<v1::MeterConfig>, Fault> {
-        let found = bench.read(vec![of_entry(&wanted)])?;
-        Ok(found.into_iter().find_map(crate::bench::table_entry).and_then(|one| one.meter_config))
-    };
-    let found = config(bench)?;
-    demand(found == Some(METER), || format!("the meter is {found:?} after it was set"))?;
-    let without = v1::TableEntry { meter_config: None, ..entry.clone() };
-    bench.accept(vec![modify(of_entry(&without))])?;
-    let found = config(bench)?;
-    demand(found.is_none(), || format!("the meter is {found:?} after it was reset"))
+    on_demand(bench, &table, &meter)
 }
 
 fn no_counter_without_one(bench: &mut Bench) -> Result<(), Fault> {
-    let counters = bench.subject.direct_counters.clone();
-    let has_none = |table: &Table| !table.direct.iter().any(|id| counters.contains(id));
+    let has_none = |table: &Table| bench.subject.counts(table).is_none();
     let table = bench.open_table("table without a direct counter", has_none)?;
     let entry = bench.entry(&table);
     let wrong = v1::TableEntry { counter_data: Some(COUNT), ..entry.clone() };
@@ -268,18 +282,22 @@ fn counter_index(bench: &mut Bench) -> Result<(), Fault> {
     Ok(())
 }
 
-fn counter(bench: &Bench) -> Result<Array, Fault> {
+fn counter(bench: &Bench) -> Result<Array<Counts>, Fault> {
     let found = bench.subject.counters.iter().find(|counter| counter.size > 0);
     found.cloned().ok_or_else(|| lacks("counter with an index"))
 }
 
-fn counter_cell(counter: &Array, index: i64, data: Option<v1::CounterData>) -> v1::Entity {
+fn counter_cell(counter: &Array<Counts>, index: i64, data: Option<v1::CounterData>) -> v1::Entity {
     let index = Some(v1::Index { index });
     let entry = v1::CounterEntry { counter_id: counter.id, index, data };
     v1::Entity::from(entry)
 }
 
-fn read_counter(bench: &mut Bench, counter: &Array, index: i64) -> Result<v1::CounterData, Fault> {
+fn read_counter(
+    bench: &mut Bench,
+    counter: &Array<Counts>,
+    index: i64,
+) -> Result<v1::CounterData, Fault> {
     let found = bench.read(vec![counter_cell(counter, index, None)])?;
     let found = found.into_iter().find_map(|entity| match entity.entity {
         Some(Kind::CounterEntry(entry)) => Some(entry.data.unwrap_or_default()),
@@ -289,14 +307,12 @@ fn read_counter(bench: &mut Bench, counter: &Array, index: i64) -> Result<v1::Co
 }
 
 /// Returns indices that an array does not have, with the code of each.
-fn wrong_indices(array: &Array) -> [(i64, Code); 2] {
+fn wrong_indices<T>(array: &Array<T>) -> [(i64, Code); 2] {
     [(-1, Code::InvalidArgument), (array.size.saturating_add(1), Code::OutOfRange)]
 }
 
 fn direct_counter_without_entry(bench: &mut Bench) -> Result<(), Fault> {
-    let counters = bench.subject.direct_counters.clone();
-    let has_one = |table: &Table| table.direct.iter().any(|id| counters.contains(id));
-    let table = bench.open_table("table with a direct counter", has_one)?;
+    let table = counting_table(bench)?;
     let entry = v1::TableEntry { action: None, ..bench.entry(&table) };
     let direct = v1::DirectCounterEntry { table_entry: Some(entry.clone()), data: Some(COUNT) };
     let entity = v1::Entity::from(direct);
@@ -304,18 +320,18 @@ fn direct_counter_without_entry(bench: &mut Bench) -> Result<(), Fault> {
     bench.holds_no(&entry)
 }
 
-fn meter(bench: &Bench) -> Result<Array, Fault> {
+fn meter(bench: &Bench) -> Result<Array<Marker>, Fault> {
     let found = bench.subject.meters.iter().find(|meter| meter.size > 0);
     found.cloned().ok_or_else(|| lacks("meter with an index"))
 }
 
-fn meter_cell(meter: &Array, index: i64, config: Option<v1::MeterConfig>) -> v1::Entity {
+fn meter_cell(meter: &Array<Marker>, index: i64, config: Option<v1::MeterConfig>) -> v1::Entity {
     let index = Some(v1::Index { index });
     let entry = v1::MeterEntry { meter_id: meter.id, index, config, ..Default::default() };
     v1::Entity::from(entry)
 }
 
-fn read_meter(bench: &mut Bench, meter: &Array) -> Result<Option<v1::MeterConfig>, Fault> {
+fn read_meter(bench: &mut Bench, meter: &Array<Marker>) -> Result<Option<v1::MeterConfig>, Fault> {
     let found = bench.read(vec![meter_cell(meter, 0, None)])?;
     let found = found.into_iter().find_map(|entity| match entity.entity {
         Some(Kind::MeterEntry(entry)) => Some(entry.config),
@@ -355,7 +371,7 @@ fn meter_index(bench: &mut Bench) -> Result<(), Fault> {
 }
 
 fn value_set_is_modified_only(bench: &mut Bench) -> Result<(), Fault> {
-    let value_set_id = bench.subject.value_sets.first().copied();
+    let value_set_id = bench.subject.value_sets.first().map(|set| set.id);
     let value_set_id = value_set_id.ok_or_else(|| lacks("value set"))?;
     let entry = v1::ValueSetEntry { value_set_id, members: Vec::new() };
     let entity = v1::Entity::from(entry);

@@ -12,6 +12,7 @@ use crate::bench::{Bench, arbitration, standing};
 use crate::channel::name;
 use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes, too_large};
+use crate::subject::Param;
 
 pub(super) const ALL: &[Trial] = &[
     must(
@@ -25,6 +26,24 @@ pub(super) const ALL: &[Trial] = &[
         "packet-out-with-too-large-metadata",
         "A packet-out has metadata with too many bits: it is dropped, the stream stays, and an error names it.",
         packet_out_with_too_large_metadata,
+    ),
+    must(
+        "16.1",
+        "packet-out-without-metadata",
+        "A packet-out lacks the metadata of the P4Info: it is dropped, the stream stays, and an error names it.",
+        packet_out_without_metadata,
+    ),
+    must(
+        "16.1",
+        "packet-out-with-a-field-twice",
+        "A packet-out has a metadata field twice: it is dropped, the stream stays, and an error names it.",
+        packet_out_with_a_field_twice,
+    ),
+    must(
+        "16.1",
+        "packet-out-with-an-empty-value",
+        "A metadata field of a packet-out has no value: it is dropped, the stream stays, and an error names it.",
+        packet_out_with_an_empty_value,
     ),
     must(
         "16.1",
@@ -101,6 +120,32 @@ fn packet_out_with_unknown_metadata(bench: &mut Bench) -> Result<(), Fault> {
     let mut packet = packet_out(bench);
     packet.metadata.push(v1::PacketMetadata { metadata_id: 0x7fff_ffff, value: bytes(1) });
     is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_without_metadata(bench: &mut Bench) -> Result<(), Fault> {
+    if bench.subject.packet_out.is_empty() {
+        return Err(lacks("metadata of packet-outs"));
+    }
+    let packet = v1::PacketOut { metadata: Vec::new(), ..packet_out(bench) };
+    is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_with_a_field_twice(bench: &mut Bench) -> Result<(), Fault> {
+    let mut packet = packet_out(bench);
+    let again = packet.metadata.first().cloned();
+    packet.metadata.push(again.ok_or_else(|| lacks("metadata of packet-outs"))?);
+    is_dropped(bench, Update::Packet(packet), &[Code::InvalidArgument], is_packet_out)
+}
+
+fn packet_out_with_an_empty_value(bench: &mut Bench) -> Result<(), Fault> {
+    let is_number = |field: &Param| field.bits > 0;
+    let position = bench.subject.packet_out.iter().position(is_number);
+    let mut packet = packet_out(bench);
+    let field = position.and_then(|position| packet.metadata.get_mut(position));
+    field.ok_or_else(|| lacks("metadata of packet-outs with numbers"))?.value = Bytes::new();
+    // Sections 8.3 and 16.6 name different codes.
+    let codes = [Code::InvalidArgument, Code::OutOfRange];
+    is_dropped(bench, Update::Packet(packet), &codes, is_packet_out)
 }
 
 fn packet_out_with_too_large_metadata(bench: &mut Bench) -> Result<(), Fault> {

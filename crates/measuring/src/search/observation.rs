@@ -16,8 +16,8 @@ pub struct Observation {
     pub proven_loss: f64,
     /// An upper bound on the share of the due requests that delays of the tester may have lost.
     pub excusable_loss: f64,
-    /// The mean round-trip time, in seconds, of the answers in intervals that no pause of the tester
-    /// disturbed, or `None` if there are none.
+    /// The mean round-trip time, in seconds, of the answers in intervals that no pause of the
+    /// tester disturbed, or `None` if there are none.
     pub rtt_mean: Option<f64>,
     /// The longest time between two answers, as a share of the measured window.
     pub longest_gap: f64,

@@ -103,6 +103,14 @@ pub enum P4InfoErrorKind {
         /// The name of the type.
         name: String,
     },
+    /// The numbers that `@p4runtime_translation_mappings` gives to strings are invalid.
+    #[error("type {name}: @p4runtime_translation_mappings {reason}")]
+    TranslationMappings {
+        /// The name of the type.
+        name: String,
+        /// The reason, which follows the name of the annotation.
+        reason: String,
+    },
     /// The arguments of `@p4runtime_translation` are invalid.
     #[error(
         "type {name}: @p4runtime_translation takes a string and what controllers use: \

@@ -3,6 +3,7 @@
 
 use num_bigint::BigInt;
 use num_traits::ToPrimitive;
+use p4runtime::p4info::translation_mappings;
 use p4runtime::proto::config::{
     P4BitTypeSpec, P4BitstringLikeTypeSpec, P4BoolType, P4DataTypeSpec, P4EnumTypeSpec,
     P4ErrorType, P4ErrorTypeSpec, P4HeaderStackTypeSpec, P4HeaderTypeSpec,
@@ -345,12 +346,31 @@ impl<'p> TypeCollector<'p> {
             }
         };
         let passed = pass(&user.annotations, &["p4runtime_translation"], errors);
-        P4NewTypeSpec {
+        let spec = P4NewTypeSpec {
             representation: Some(representation),
             annotations: passed.texts,
             annotation_locations: Vec::new(),
             structured_annotations: passed.structured,
+        };
+        if let Some(reason) = self.fault_of_mappings(&spec, end.0) {
+            let name = user.name.clone();
+            errors.push(P4InfoErrorKind::TranslationMappings { name, reason });
         }
+        spec
+    }
+
+    /// Returns the reason why the numbers that a type gives to strings are invalid, if they are.
+    /// `original` is the type of the numbers.
+    fn fault_of_mappings(&self, spec: &P4NewTypeSpec, original: TypeId) -> Option<String> {
+        let pairs = match translation_mappings(spec) {
+            Ok(pairs) => pairs,
+            Err(reason) => return Some(reason),
+        };
+        let bits = u32::try_from(self.program.types.width_in_bits(original)?).ok()?;
+        let fits = |number: u128| number.checked_shr(bits).is_none_or(|rest| rest == 0);
+        let (text, number) = pairs.iter().find(|(_, number)| !fits(*number))?;
+        let text = String::from_utf8_lossy(text);
+        Some(format!("gives \"{text}\" the number {number}, which needs more than {bits} bits"))
     }
 }
 

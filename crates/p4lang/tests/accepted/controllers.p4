@@ -66,8 +66,8 @@ z") @sai_acl(INGRESS) control acl(in H h, inout M m, inout standard_metadata_t s
     @p4runtime_role("sdn_controller") @id(0x02000001) @sai_acl(INGRESS) @sai_acl_priority(5)  @entry_restriction("
    // comment
    ::priority > 5;
-   dst::mask != 0 -> (is_ip == 1 || x == 'a');
-   ttl == 0 || ttl == 1;  \"quoted\"
+   dst::mask != 0 -> (is_eth == 1 || dst == mac('02:00:00:00:00:01'));
+   t12::low == 0 || adm == 1;  // \"quoted\"
  ") @action_restriction("fwd::q != 0;")  @nonessential_for_upgrade @reinstall_during_upgrade @max_group_size(256) @weight_proto_id(1) @oneshot() @selector(x) @unsupported  table t {
         key = {
             h.eth.dst : ternary @id(1) @name("dst") @sai_field(SAI_ACL_DST) @format(MAC_ADDRESS);

@@ -58,7 +58,7 @@ pub fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
         (DataType::SerializableEnum(bits), Message::EnumValue(value)) => {
             Data::EnumValue(bit_string(BitsType::Unsigned(*bits), value)?)
         }
-        (DataType::Text, Message::Bitstring(text)) => {
+        (DataType::Text(_), Message::Bitstring(text)) => {
             if text.is_empty() {
                 return Err(value::ValueError::Empty.into());
             }

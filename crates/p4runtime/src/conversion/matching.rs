@@ -106,7 +106,7 @@ fn matching(declared: &MatchField, field: &v1::FieldMatch) -> Result<Matching, E
 fn bits(declared: &MatchField) -> Result<u32, EntityError> {
     match declared.value {
         ValueType::Bits(bits) => Ok(bits.get()),
-        ValueType::Text => Err(EntityError::invalid(format!(
+        ValueType::Text | ValueType::TextOrEmpty => Err(EntityError::invalid(format!(
             "the field is translated to a string, which cannot be matched as {}",
             name_of_kind(&declared.kind)
         ))),

@@ -12,11 +12,13 @@ use entities::schema::*;
 
 use super::SchemaError;
 use super::resolve::Resolver;
+use super::translation::{translated_type, translated_types};
 use crate::proto::config::{self, P4Info};
 
 /// Checks `p4info` and indexes it.
 pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
-    let types = Types::new(p4info);
+    let translated_types = translated_types(p4info.type_info.as_ref())?;
+    let types = Types::new(p4info, &translated_types);
     let mut ids = Ids::default();
 
     let actions = collect(&p4info.actions, |action| self::action(action, &types, &mut ids))?;
@@ -93,6 +95,7 @@ pub(super) fn schema(p4info: &P4Info) -> Result<Schema, SchemaError> {
         digests,
         value_sets,
         externs,
+        translated_types,
         packet_in,
         packet_out,
     }))
@@ -153,11 +156,12 @@ impl Ids {
 /// program does.
 struct Types<'a> {
     types: Option<&'a config::P4TypeInfo>,
+    translated: &'a [TranslatedType],
 }
 
 impl<'a> Types<'a> {
-    fn new(p4info: &'a P4Info) -> Self {
-        Self { types: p4info.type_info.as_ref() }
+    fn new(p4info: &'a P4Info, translated: &'a [TranslatedType]) -> Self {
+        Self { types: p4info.type_info.as_ref(), translated }
     }
 
     /// Returns the type of a match field, parameter or packet header field.
@@ -179,7 +183,16 @@ impl<'a> Types<'a> {
             field: "bitwidth",
             value: bits.into(),
         })?;
-        Ok(NonZeroU32::new(bits).map_or(ValueType::Text, ValueType::Bits))
+        let text = || match self.translated(named).and_then(|id| self.translated.get(id.index())) {
+            Some(of) if of.given.iter().any(|(text, _)| text.is_empty()) => ValueType::TextOrEmpty,
+            Some(_) | None => ValueType::Text,
+        };
+        Ok(NonZeroU32::new(bits).map_or_else(text, ValueType::Bits))
+    }
+
+    /// Returns the translated type of a value, if its values are strings for controllers.
+    fn translated(&self, named: Option<&config::P4NamedType>) -> Option<TranslatedTypeId> {
+        translated_type(self.types, &named?.name)
     }
 
     fn translated_bits(&self, named: Option<&config::P4NamedType>) -> Option<i32> {
@@ -208,7 +221,8 @@ fn action(
     for param in &action.params {
         let object = || format!("parameter '{}' of {preamble}", param.name);
         let value = types.value(param.bitwidth, param.type_name.as_ref(), object)?;
-        params.push(Param { id: ParamId(param.id), name: param.name.clone(), value });
+        let translated = types.translated(param.type_name.as_ref());
+        params.push(Param { id: ParamId(param.id), name: param.name.clone(), value, translated });
     }
     unique(&params, &preamble, |param| (param.id, &param.name))?;
     params.sort_by_key(|param| param.id);
@@ -410,7 +424,9 @@ fn packet_header(
     for field in &header.metadata {
         let object = || format!("field '{}' of {preamble}", field.name);
         let value = types.value(field.bitwidth, field.type_name.as_ref(), object)?;
-        fields.push(PacketField { id: MetadataId(field.id), name: field.name.clone(), value });
+        let (id, name) = (MetadataId(field.id), field.name.clone());
+        let translated = types.translated(field.type_name.as_ref());
+        fields.push(PacketField { id, name, value, translated });
     }
     unique(&fields, preamble, |field| (field.id, &field.name))?;
     Ok(PacketHeader { fields })

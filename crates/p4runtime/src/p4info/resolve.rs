@@ -9,6 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::translation::translated_type;
 use crate::proto::config;
 use entities::{BitsType, DataType};
 
@@ -225,7 +226,9 @@ impl<'a> Resolver<'a> {
                 Some(SdnType::SdnBitwidth(bits)) => {
                     Ok((DataType::Bits(BitsType::Unsigned(width(bits)?)), 1))
                 }
-                Some(SdnType::SdnString(_)) => Ok((DataType::Text, 1)),
+                Some(SdnType::SdnString(_)) => {
+                    Ok((DataType::Text(translated_type(self.types, name)), 1))
+                }
                 None => {
                     Err(format!("translated type '{name}' has neither sdn_bitwidth nor sdn_string"))
                 }

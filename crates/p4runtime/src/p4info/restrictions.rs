@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use constraints::{
     ACTION_RESTRICTION, Constraint, ENTRY_RESTRICTION, Entry, Key, KeyType, Kind, Match, Subject,
-    Text, given_strings,
+    Text,
 };
 use entities::schema::{ActionId, MatchFieldId, MatchKind, ParamId, Schema, TableId};
 use entities::{
@@ -18,7 +18,7 @@ use entities::{
     UpdateKind, ValueType,
 };
 
-use super::SchemaError;
+use super::{SchemaError, translation_mappings};
 use crate::proto::config::{self, P4Info};
 
 /// The constraints of a program on table entries and action calls.
@@ -302,7 +302,7 @@ type Given = (Box<[u8]>, Box<[u8]>);
 fn key_type(value: ValueType, given: impl FnOnce() -> Vec<Given>) -> KeyType {
     match value {
         ValueType::Bits(bits) => KeyType::Bits(bits.get()),
-        ValueType::Text => KeyType::Text(given()),
+        ValueType::Text | ValueType::TextOrEmpty => KeyType::Text(given()),
     }
 }
 
@@ -310,8 +310,9 @@ fn key_type(value: ValueType, given: impl FnOnce() -> Vec<Given>) -> KeyType {
 fn strings(p4info: &P4Info, named: Option<&config::P4NamedType>) -> Vec<Given> {
     let types = p4info.type_info.as_ref();
     let found = named.and_then(|named| types?.new_types.get(&named.name));
-    let annotations = found.map_or(&[][..], |found| &found.annotations);
-    annotations.iter().flat_map(|annotation| given_strings(annotation)).collect()
+    // A schema is not made if its mappings are invalid.
+    let pairs = found.and_then(|found| translation_mappings(found).ok()).unwrap_or_default();
+    pairs.into_iter().map(|(text, number)| (number.to_be_bytes().into(), text)).collect()
 }
 
 fn matching(matching: &Matching) -> Match<'_> {

@@ -6,54 +6,103 @@
 //! P4_16, "packet_out").
 
 use bytes::Bytes;
+use entities::Translations;
 
 use super::{ByteString, Field, Kind, PacketInLayout, PacketOutLayout, bytes_for};
 use crate::proto::v1;
 
 impl PacketInLayout {
     /// Removes the controller header from a packet that a program sent to the controller. Returns
-    /// the header's fields and the rest of the packet, or `None` if the packet is shorter than the
-    /// header.
-    #[must_use]
-    pub fn split(&self, mut packet: Bytes) -> Option<(Vec<v1::PacketMetadata>, Bytes)> {
+    /// the header's fields and the rest of the packet. `translations` has the strings of numbers;
+    /// without it, the string of a number is its decimal digits.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the packet is shorter than the header, or if a number that is a string
+    /// for controllers has none.
+    pub fn split(
+        &self,
+        mut packet: Bytes,
+        translations: Option<&Translations>,
+    ) -> Result<(Vec<v1::PacketMetadata>, Bytes), SplitError> {
         let bits = header_bits(&self.0.fields);
         let length = bits.div_ceil(8);
         if packet.len() < length {
-            return None;
+            return Err(SplitError::Short);
         }
         let header = packet.split_to(length);
         let mut from = 0;
         let read = |field: &Field| {
             let value = extract(&header, from, field.header_bits as usize);
             from += field.header_bits as usize;
-            v1::PacketMetadata {
-                metadata_id: field.id,
-                value: field.as_controller_sees(value, self.0.form),
-            }
+            let value = match (field.kind, translations) {
+                (Kind::Text, Some(translations)) => field.text_of(&value, translations)?,
+                (Kind::Text, None) | (Kind::Bits(_), _) => {
+                    field.as_controller_sees(value, self.0.form)
+                }
+            };
+            Ok(v1::PacketMetadata { metadata_id: field.id, value })
         };
-        Some((self.0.fields.iter().map(read).collect(), packet))
+        Ok((self.0.fields.iter().map(read).collect::<Result<_, SplitError>>()?, packet))
     }
 }
 
 impl PacketOutLayout {
     /// Returns the bytes of the header of a packet-out whose metadata was checked. Omitted fields
-    /// are zero.
+    /// are zero. `translations` has the numbers of strings; without it, strings are decimal digits.
+    /// Returns `None` if a string has no number, because it has lost it since it was checked.
     #[must_use]
-    pub fn header(&self, metadata: &[v1::PacketMetadata]) -> Vec<u8> {
+    pub fn header(
+        &self,
+        metadata: &[v1::PacketMetadata],
+        translations: Option<&Translations>,
+    ) -> Option<Vec<u8>> {
         let mut header = vec![0; header_bits(self.fields()).div_ceil(8)];
         let mut from = 0;
         for field in self.fields() {
             if let Some(one) = metadata.iter().find(|one| one.metadata_id == field.id) {
-                let value = field.as_header_has(&one.value);
+                let value = match (field.kind, translations) {
+                    (Kind::Text, Some(translations)) => {
+                        let number = translations.number(field.translated?, &one.value)?;
+                        number.to_be_bytes().to_vec().into()
+                    }
+                    (Kind::Text, None) | (Kind::Bits(_), _) => field.as_header_has(&one.value),
+                };
                 insert(&mut header, from, field.header_bits as usize, &value);
             }
             from += field.header_bits as usize;
         }
-        header
+        Some(header)
     }
 }
 
+/// The reason why a packet that a program sent to the controller is no packet-in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// The packet is shorter than the header of packet-ins.
+    #[error("the packet is shorter than the header packet_in")]
+    Short,
+    /// A field that is a string for controllers has a number without one.
+    #[error("field '{field}' of packet_in: {reason}")]
+    NoText {
+        /// The name of the field.
+        field: String,
+        /// The description of the number.
+        reason: String,
+    },
+}
+
 impl Field {
+    /// Returns the string of a number in the header.
+    fn text_of(&self, value: &[u8], translations: &Translations) -> Result<Bytes, SplitError> {
+        let number = value.iter().fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte));
+        let no_text = |reason: String| SplitError::NoText { field: self.name.clone(), reason };
+        let of = self.translated.ok_or_else(|| no_text("its type has no name".to_owned()))?;
+        let text = translations.text(of, number);
+        let text = text.ok_or_else(|| no_text(translations.unnamed(of, number).to_string()))?;
+        Ok(Bytes::copy_from_slice(&text))
+    }
+
     /// Converts a value in the header to the form that controllers see.
     fn as_controller_sees(&self, value: Vec<u8>, form: ByteString) -> Bytes {
         let significant = value.iter().position(|byte| *byte != 0);
@@ -146,14 +195,14 @@ mod tests {
         let info = p4info("packet_in", &fields);
         let packet = Bytes::from_static(&[0x81, 0x85, 0x00, 0x2a, 0xee]);
         let layout = PacketInLayout::from_p4info(&info, ByteString::Canonical).expect("a header");
-        let (found, payload) = layout.split(packet.clone()).expect("it is long enough");
+        let (found, payload) = layout.split(packet.clone(), None).expect("it is long enough");
         // 0x8185 is port 0b100000011 and padding 0b0000101.
         assert_eq!(found, [metadata(1, &[1, 3]), metadata(2, &[5]), metadata(3, &[0x2a])]);
         assert_eq!(payload, [0xee][..]);
         let full = PacketInLayout::from_p4info(&info, ByteString::FullWidth).expect("a header");
-        let (found, _) = full.split(packet).expect("it is long enough");
+        let (found, _) = full.split(packet, None).expect("it is long enough");
         assert_eq!(found, [metadata(1, &[1, 3]), metadata(2, &[5]), metadata(3, &[0, 0x2a])]);
-        assert!(layout.split(Bytes::from_static(&[0; 3])).is_none());
+        assert_eq!(layout.split(Bytes::from_static(&[0; 3]), None), Err(SplitError::Short));
     }
 
     #[test]
@@ -164,7 +213,7 @@ mod tests {
                 .expect("a header");
         let given = [metadata(3, &[1, 0, 0, 0, 0, 2]), metadata(1, &[1, 0xff])];
         layout.check(&given, MissingMetadata::AcceptPadding).expect("it is right");
-        assert_eq!(layout.header(&given), [0xff, 0x80, 1, 0, 0, 0, 0, 2]);
-        assert_eq!(layout.header(&[]), [0; 8]);
+        assert_eq!(layout.header(&given, None), Some(vec![0xff, 0x80, 1, 0, 0, 0, 0, 2]));
+        assert_eq!(layout.header(&[], None), Some(vec![0; 8]));
     }
 }

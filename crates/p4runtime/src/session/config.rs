@@ -180,10 +180,12 @@ impl Device {
         self.check_sender(&push.sender)?;
         match push.action {
             Action::VerifyAndSave => {
+                self.prepare_references(&mut loaded, now)?;
                 self.saved = Some(loaded);
                 return Ok(());
             }
             Action::VerifyAndCommit => {
+                self.prepare_references(&mut loaded, now)?;
                 if let Some(log) = &mut self.log {
                     log.begin(loaded.config())?;
                 }
@@ -194,6 +196,7 @@ impl Device {
                     let policy = self.options.reconcile;
                     reconcile(initial, store, &mut loaded.store, policy, now)?;
                 }
+                self.prepare_references(&mut loaded, now)?;
                 self.record(&loaded, now)?;
             }
             // These actions load no pipeline.
@@ -201,6 +204,30 @@ impl Device {
         }
         self.commit(loaded, effects);
         Ok(())
+    }
+
+    /// Checks references between entities from now on, also of the running pipeline and of those
+    /// that will be pushed. Entities that are restored need not be in an order in which each comes
+    /// after those that it refers to, so this is called after they are.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if references of the running pipeline cannot be checked.
+    pub fn check_references(&mut self, now: Nanos) -> Result<(), EntityError> {
+        self.options.check_references = true;
+        for loaded in [&mut self.saved, &mut self.committed].into_iter().flatten() {
+            loaded.store.check_references(now).map_err(|error| invalid(error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Makes a new pipeline check references, if the device does, with the entities that it has.
+    fn prepare_references(&self, loaded: &mut Loaded, now: Nanos) -> Result<(), EntityError> {
+        if !self.options.check_references {
+            return Ok(());
+        }
+        let refuse = |error| invalid(format!("References cannot be checked: {error}"));
+        loaded.store.check_references(now).map_err(refuse)
     }
 
     fn check_sender(&self, Sender { role, election_id }: &Sender) -> Result<(), EntityError> {
@@ -329,8 +356,10 @@ impl Device {
                 Ok(())
             })
         };
+        let translations = loaded.store.translations();
+        let pairs = translations.map_or_else(Vec::new, |all| all.assigned());
         let log = self.log.as_mut();
-        log.map_or(Ok(()), |log| log.replace(loaded.config(), &mut state))
+        log.map_or(Ok(()), |log| log.replace(loaded.config(), &pairs, &mut state))
     }
 
     /// Answers a GetForwardingPipelineConfig request with the running pipeline.
@@ -392,7 +421,8 @@ impl Device {
 }
 
 /// Writes to the new pipeline the entities that controllers have written to the old one, `from`.
-/// `initial` are the entities that `from` had before anything was written to it.
+/// `initial` are the entities that `from` had before anything was written to it. Strings of
+/// translated types keep their numbers.
 fn reconcile(
     initial: &InitialEntities,
     from: &Store<Box<dyn DataPlane>>,
@@ -406,7 +436,16 @@ fn reconcile(
         }
         Reconcile::Drop => Ok(()),
     };
-    each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse))
+    let translations = to.translations();
+    if let (Some(before), Some(translations)) = (from.translations(), &translations) {
+        translations.plan(&before.assigned());
+    }
+    let outcome =
+        each_written(initial, from, now, &mut |update| to.write(&update, now).or_else(refuse));
+    if let Some(translations) = &translations {
+        translations.settle();
+    }
+    outcome
 }
 
 /// Calls `visit` with the updates that restore everything that was written to `from`. `initial` are

@@ -1,5 +1,7 @@
 //! The Write and Read RPCs: the check of permissions, and the choice of the forwarding state.
 
+use ::entities::TranslationPair;
+
 use super::{Device, ReadAnswer, Written, config::Loaded, no_pipeline, role::RoleAccess};
 use crate::{
     arbitration::RoleKey,
@@ -62,7 +64,11 @@ impl Device {
         let outcomes = match log {
             None => loaded.store.write_kept(each, atomicity, now, &mut |_| Ok(())),
             Some(log) => {
-                let mut keep = |outcomes: &[_]| log.append(Written { updates, outcomes, encoded });
+                let translations = loaded.store.translations().filter(|all| !all.is_empty());
+                let mut keep = |outcomes: &[_]| {
+                    let pairs = translations.as_ref().map_or_else(Vec::new, |all| all.changed());
+                    log.append(Written { updates, outcomes, encoded, pairs: &pairs })
+                };
                 loaded.store.write_kept(each, atomicity, now, &mut keep)
             }
         };
@@ -96,6 +102,22 @@ impl Device {
                 .map(|error| (position, error))
         });
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Plans which numbers the strings of translated types get when [`Device::install`] next writes
+    /// them. The owner of the device calls it with the pairs of an earlier run, in the order in
+    /// which the log has them.
+    pub fn plan_translations(&mut self, pairs: &[TranslationPair]) {
+        if let Some(translations) = self.current().and_then(|one| one.store.translations()) {
+            translations.plan(pairs);
+        }
+    }
+
+    /// Ends the plan: strings that no installed entity contains get their planned numbers, too.
+    pub fn settle_translations(&mut self) {
+        if let Some(translations) = self.current().and_then(|one| one.store.translations()) {
+            translations.settle();
+        }
     }
 
     /// Answers a Read request, which needs neither a stream nor an election id. Later writes are

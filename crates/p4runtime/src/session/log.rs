@@ -2,6 +2,8 @@
 
 use std::{fmt::Debug, pin::Pin};
 
+use entities::TranslationPair;
+
 use crate::{
     proto::v1::{self, ForwardingPipelineConfig},
     status::EntityError,
@@ -28,8 +30,8 @@ pub trait WriteLog: Debug + Send {
     /// Returns the errors of [`WriteLog::append`].
     fn begin(&mut self, config: ForwardingPipelineConfig) -> Result<(), EntityError>;
 
-    /// Replaces the whole log with a pipeline and the updates with which `state` calls its
-    /// argument.
+    /// Replaces the whole log with a pipeline, the numbers `pairs` of strings, and the updates with
+    /// which `state` calls its argument.
     ///
     /// # Errors
     ///
@@ -37,6 +39,7 @@ pub trait WriteLog: Debug + Send {
     fn replace(
         &mut self,
         config: ForwardingPipelineConfig,
+        pairs: &[TranslationPair],
         state: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError>;
 
@@ -66,6 +69,8 @@ pub struct Written<'a> {
     pub outcomes: &'a [Result<(), EntityError>],
     /// The request as the controller encoded it, if it arrived in encoded form.
     pub encoded: Option<&'a [u8]>,
+    /// The strings of translated types to which the request assigned numbers.
+    pub pairs: &'a [TranslationPair],
 }
 
 impl Written<'_> {

@@ -64,11 +64,17 @@ impl Pipeline {
     /// every device, because all load the same device configuration.
     pub(crate) fn take_widths(&self, plane: &dyn DataPlane) {
         self.of_program.get_or_init(|| {
+            let translations = plane.translations();
+            let translations = translations.as_deref();
             let widths = |name: &str, fields: &[&str]| plane.controller_header(name, fields);
             let Layouts { packet_in, packet_out } = &self.layouts;
             Layouts {
-                packet_in: packet_in.as_ref().map(|layout| layout.with_widths(widths)),
-                packet_out: packet_out.as_ref().map(|layout| layout.with_widths(widths)),
+                packet_in: packet_in
+                    .as_ref()
+                    .map(|layout| layout.with_widths(translations, widths)),
+                packet_out: packet_out
+                    .as_ref()
+                    .map(|layout| layout.with_widths(translations, widths)),
             }
         });
     }

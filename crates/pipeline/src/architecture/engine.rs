@@ -6,6 +6,7 @@
 //! bytes, which mostly stay where the blocks access them. A driver that switches to another packet
 //! while it still needs a value must therefore call [`Engine::keep`].
 
+use super::waiting::Held;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, ParserOutcome};
 use crate::layout::MetadataField;
@@ -18,6 +19,15 @@ use std::ops::DerefMut;
 pub(crate) trait Engine<'p>: DerefMut<Target = Interpreter<'p>> {
     /// The value of a block's parameter, as this engine represents it.
     type Value;
+
+    /// Whether the engine is machine code.
+    const IS_COMPILED: bool;
+
+    /// Returns a value in the form in which a packet keeps it while it waits in a queue.
+    fn held(&self, value: Self::Value) -> Held;
+
+    /// Returns a value that a packet has kept while it waited. Fails if another engine made it.
+    fn unheld(&self, held: Held) -> Result<Self::Value, RunError>;
 
     /// Prepares the engine for a pass of a packet: resets local variables, and clears the packet
     /// and the requests of the previous pass. The units of work that the packet has left stay as
@@ -112,6 +122,19 @@ impl<'p> DerefMut for InterpreterEngine<'_, 'p> {
 
 impl<'p> Engine<'p> for InterpreterEngine<'_, 'p> {
     type Value = Value;
+
+    const IS_COMPILED: bool = false;
+
+    fn held(&self, value: Value) -> Held {
+        Held::Interpreted(value)
+    }
+
+    fn unheld(&self, held: Held) -> Result<Value, RunError> {
+        match held {
+            Held::Interpreted(value) => Ok(value),
+            Held::Compiled(_) => Err(RunError::internal("a waiting packet of machine code")),
+        }
+    }
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         self.0.begin_pass(received_length)

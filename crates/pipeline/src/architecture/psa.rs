@@ -13,6 +13,7 @@ use self::shared::Shared;
 use super::engine::Engine;
 use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
+use super::waiting::{self, Place};
 use super::{
     NO_PASS, Output, PARAMETERS, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
     typed_control, typed_parser,
@@ -60,7 +61,8 @@ struct Ingress<V> {
 }
 
 /// A pass through egress, with the values with which it starts.
-struct Egress<V> {
+#[derive(Clone, Debug)]
+pub(crate) struct Egress<V> {
     packet: Vec<u8>,
     port: u32,
     path: PacketPath,
@@ -161,6 +163,19 @@ impl Blocks {
                 self.after_egress(engine, passed(to, length), arguments, &mut queue, outputs)?;
             }
         }
+        self.all(engine, queue, budget, outputs)
+    }
+
+    /// Continues with a packet that leaves its queue: runs egress, and all passes that follow.
+    pub(super) fn resume<'p, E: Engine<'p>>(
+        &self,
+        engine: &mut E,
+        pass: Egress<E::Value>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let (mut queue, mut budget) = (VecDeque::new(), PassBudget::default());
+        budget.take(pass.generation)?;
+        self.egress(engine, pass, &mut queue, outputs)?;
         self.all(engine, queue, budget, outputs)
     }
 
@@ -324,7 +339,7 @@ impl Blocks {
                     pass.metadata = engine.copy(&metadata);
                 }
             }
-            queue.push_back(Pass::Egress(pass));
+            enqueue(engine, pass, queue)?;
         }
         Ok(())
     }
@@ -364,7 +379,7 @@ impl Blocks {
                 } else {
                     pass.cloned_at_egress = engine.copy(metadata);
                 }
-                queue.push_back(Pass::Egress(pass));
+                enqueue(engine, pass, queue)?;
             }
         }
         Ok(())
@@ -484,6 +499,53 @@ impl Blocks {
             output(engine, outputs, port, modified, generation);
         }
         Ok(())
+    }
+}
+
+/// Queues a pass through egress: in the queue of its port, if the port has queues of its own, and
+/// otherwise behind the passes that wait already.
+fn enqueue<'p, E: Engine<'p>>(
+    engine: &mut E,
+    pass: Egress<E::Value>,
+    queue: &mut VecDeque<Pass<E::Value>>,
+) -> Result<(), RunError> {
+    let Some(queues) = engine.state.port_queues(pass.port) else {
+        queue.push_back(Pass::Egress(pass));
+        return Ok(());
+    };
+    let class = pass.class_of_service;
+    let place = Place {
+        port: pass.port,
+        // Section 6.2: a class of service that is not supported becomes class 0.
+        queue: if class < u64::from(queues) { class } else { 0 },
+        length: pass.packet.len() as u64,
+        generation: pass.generation,
+    };
+    let held = pass.map(&mut |value| Ok(engine.held(value)))?;
+    waiting::wait(engine, place, waiting::Pass::Psa(Box::new(held)));
+    Ok(())
+}
+
+impl<V> Egress<V> {
+    /// Converts the values of the packet with `convert`.
+    pub(super) fn map<W>(
+        self,
+        convert: &mut impl FnMut(V) -> Result<W, RunError>,
+    ) -> Result<Egress<W>, RunError> {
+        Ok(Egress {
+            packet: self.packet,
+            port: self.port,
+            path: self.path,
+            instance: self.instance,
+            class_of_service: self.class_of_service,
+            metadata: convert(self.metadata)?,
+            normal: convert(self.normal)?,
+            cloned_at_ingress: convert(self.cloned_at_ingress)?,
+            cloned_at_egress: convert(self.cloned_at_egress)?,
+            shared: self.shared.map(convert)?,
+            counted_length: self.counted_length,
+            generation: self.generation,
+        })
     }
 }
 

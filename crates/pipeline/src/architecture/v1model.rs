@@ -27,6 +27,7 @@ use super::glue::{
     AT_INGRESS, Decision, Fate, Input, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP,
     TO_PORT, V1MODEL, beyond_drop_port, instance,
 };
+use super::waiting::{self, Place, QueueTimes};
 use super::{
     NO_PASS, Output, PassBudget, TypedBlock, assign, drop_packet, microseconds, output,
     typed_control, typed_parser,
@@ -64,7 +65,8 @@ struct Ingress<V> {
 }
 
 /// A packet that waits in the queue of a port to enter egress.
-struct Egress<V> {
+#[derive(Clone, Debug)]
+pub(crate) struct Egress<V> {
     port: u32,
     headers: V,
     metadata: V,
@@ -204,6 +206,20 @@ impl Blocks {
         self.all(engine, (queue, budget), outputs)
     }
 
+    /// Continues with a packet that leaves its queue: runs egress, and all passes that follow.
+    pub(super) fn resume<'p, E: Engine<'p>>(
+        &self,
+        engine: &mut E,
+        pass: Egress<E::Value>,
+        times: &QueueTimes,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let (mut queue, mut budget) = (Queue::default(), PassBudget::default());
+        budget.take(pass.generation)?;
+        self.egress(engine, pass, Some(times), &mut queue, outputs)?;
+        self.all(engine, (queue, budget), outputs)
+    }
+
     /// Runs all passes that wait in a queue, and those that they cause.
     fn all<'p, E: Engine<'p>>(
         &self,
@@ -219,7 +235,7 @@ impl Blocks {
                 }
                 Pass::Egress(pass) => {
                     budget.take(pass.generation)?;
-                    self.egress(engine, *pass, &mut queue, outputs)?;
+                    self.egress(engine, *pass, None, &mut queue, outputs)?;
                 }
             }
         }
@@ -256,7 +272,8 @@ impl Blocks {
         let type_id = self.type_of(2)?;
         let number = |field| engine.field_number(standard, type_id, field);
         let drop_port = engine.layout.drop_port;
-        let queues = engine.state.priority_queues.load(Ordering::Relaxed);
+        let own = port.and_then(|port| engine.state.port_queues(port));
+        let queues = own.unwrap_or_else(|| engine.state.priority_queues.load(Ordering::Relaxed));
         Ok(rules.decide(&Packet { effects, number, port, drop_port, queues }))
     }
 
@@ -495,6 +512,12 @@ impl Blocks {
             return Ok(());
         }
         passing.priority = self.number(engine, &passing.standard, MetadataField::Priority)?;
+        if engine.state.port_queues(passing.port).is_some() {
+            let place = passing.place();
+            let held = passing.map(&mut |value| Ok(engine.held(value)))?;
+            waiting::wait(engine, place, waiting::Pass::V1model(Box::new(held)));
+            return Ok(());
+        }
         let queue_depth =
             queue.depth(passing.port, passing.priority) + behind(engine, passing.port);
         let inputs = self.inputs(engine).with(Known::QueueDepth, queue_depth);
@@ -508,11 +531,13 @@ impl Blocks {
         Ok(())
     }
 
-    /// Runs the pass of a packet through egress.
+    /// Runs the pass of a packet through egress. `times` are those of the packet's queue, if its
+    /// port has queues of its own.
     fn egress<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
         pass: Egress<E::Value>,
+        times: Option<&QueueTimes>,
         queue: &mut Queue<E::Value>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
@@ -529,13 +554,27 @@ impl Blocks {
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
         engine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
         engine.begin_pass(pass.received_length)?;
-        let queue_depth = queue.depth(port, pass.priority) + behind(engine, port);
+        let queue_depth = match times {
+            Some(times) => times.depth_after.into(),
+            None => queue.depth(port, pass.priority) + behind(engine, port),
+        };
         let inputs = self
             .inputs(engine)
             .with(Known::Port, port.into())
             .with(Known::Length, pass.length)
             .with(Known::QueueDepth, queue_depth);
         self.assign(engine, &mut standard, V1MODEL.before_egress, &inputs)?;
+        if let Some(times) = times {
+            let (entered, left) = (micros(times.entered), micros(times.left));
+            let inputs = Inputs::all(0)
+                .with(Known::Now, entered)
+                .with(Known::QueueDepth, times.depth_before.into());
+            self.assign(engine, &mut standard, V1MODEL.queued, &inputs)?;
+            // As in simple_switch, this is the difference of the two timestamps.
+            let waited = Input::Number(left.saturating_sub(entered));
+            let sets = [(MetadataField::DeqTimedelta, waited)];
+            self.assign(engine, &mut standard, &sets, &Inputs::all(0))?;
+        }
 
         // Checksums with payload and the deparser read the payload.
         engine.load_packet(payload);
@@ -701,7 +740,47 @@ fn bytes(most: Option<u64>) -> usize {
     most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX)
 }
 
+/// Returns a time in microseconds, the unit of BMv2's timestamps.
+fn micros(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl<V> Egress<V> {
+    /// Converts the values of the packet with `convert`.
+    pub(super) fn map<W>(
+        self,
+        convert: &mut impl FnMut(V) -> Result<W, RunError>,
+    ) -> Result<Egress<W>, RunError> {
+        let Self { port, headers, metadata, standard, payload, length, received_length, .. } = self;
+        Ok(Egress {
+            port,
+            headers: convert(headers)?,
+            metadata: convert(metadata)?,
+            standard: convert(standard)?,
+            payload,
+            length,
+            received_length,
+            ingress_port: self.ingress_port,
+            most: self.most,
+            truncated: self.truncated,
+            priority: self.priority,
+            path: self.path,
+            generation: self.generation,
+        })
+    }
+
+    /// Returns the queue of the packet. The length is that with which the packet would leave if
+    /// egress did not change it.
+    fn place(&self) -> Place {
+        let most = self.most.unwrap_or(u64::MAX).min(self.truncated.unwrap_or(u64::MAX));
+        Place {
+            port: self.port,
+            queue: u64::try_from(self.priority).unwrap_or(u64::MAX),
+            length: self.length.min(most),
+            generation: self.generation,
+        }
+    }
+
     fn copied<'p>(&self, engine: &impl Engine<'p, Value = V>) -> Self {
         Self {
             headers: engine.copy(&self.headers),

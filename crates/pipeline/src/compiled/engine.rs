@@ -11,6 +11,7 @@ use super::tables::Joined;
 use super::{Compiled, Memory};
 use crate::architecture::Output;
 use crate::architecture::engine::Engine;
+use crate::architecture::waiting::{Held, QueueTimes, Waiting};
 use crate::dialect::Dialect;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, ParserOutcome, Scratch};
@@ -83,22 +84,46 @@ impl Compiled {
         if let Some(way) = self.fast_path_run(core, scratch) {
             return self.process_on_fast_path(way, core, scratch, (port, packet), now, outputs);
         }
+        self.run_driver(core, scratch, now, |run| core.driver.process(run, port, packet, outputs))
+    }
+
+    /// Continues with a packet that leaves its queue, with the driver of its architecture.
+    pub(crate) fn resume(
+        &self,
+        core: &Core,
+        scratch: &mut Scratch,
+        waiting: Waiting,
+        times: &QueueTimes,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        self.run_driver(core, scratch, times.left, |run| {
+            core.driver.resume(run, waiting.pass, times, outputs)
+        })
+    }
+
+    /// Runs the driver of the architecture for a packet, in the buffers of a worker.
+    fn run_driver<'c>(
+        &'c self,
+        core: &'c Core,
+        scratch: &mut Scratch,
+        now: Duration,
+        work: impl FnOnce(&mut Run<'_, '_>) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
         let mut memory = scratch.compiled.take().unwrap_or_default();
-        let outcome = self.run_in(&mut memory, core, scratch, (port, packet), now, outputs);
+        let outcome = self.run_in(&mut memory, core, scratch, now, work);
         scratch.compiled = Some(memory);
         outcome
     }
 
-    /// Processes a packet with the driver of its architecture, in buffers that are reused from
-    /// packet to packet.
+    /// Runs the driver of the architecture for a packet, in buffers that are reused from packet to
+    /// packet.
     fn run_in(
         &self,
         Memory { frame, key, data, joined, .. }: &mut Memory,
         core: &Core,
         scratch: &mut Scratch,
-        (port, packet): (u32, &[u8]),
         now: Duration,
-        outputs: &mut Vec<Output>,
+        work: impl FnOnce(&mut Run<'_, '_>) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
         // The lock is taken before the worker enters the gate: its holder may itself be waiting for
         // the gate to close.
@@ -116,11 +141,11 @@ impl Compiled {
             interpreter: &mut interpreter,
         };
         if self.resolved.packed.is_empty() {
-            core.driver.process(&mut run, port, packet, outputs)?;
+            work(&mut run)?;
         } else {
             Joined::of(joined, &self.resolved, &core.state)?.inside(&core.state, |inside| {
                 run.context.set_tables(inside);
-                core.driver.process(&mut run, port, packet, outputs)
+                work(&mut run)
             })?;
         }
         run.check()
@@ -338,6 +363,24 @@ impl<'r> DerefMut for Run<'_, 'r> {
 
 impl<'r> Engine<'r> for Run<'_, 'r> {
     type Value = Image;
+
+    const IS_COMPILED: bool = true;
+
+    fn held(&self, value: Image) -> Held {
+        Held::Compiled(match value {
+            Image::Initial => None,
+            Image::Kept(bytes) => Some(bytes),
+            Image::Here { .. } => Some(self.shown(&value).into()),
+        })
+    }
+
+    fn unheld(&self, held: Held) -> Result<Image, RunError> {
+        match held {
+            Held::Compiled(Some(bytes)) => Ok(Image::Kept(bytes)),
+            Held::Compiled(None) => Ok(Image::Initial),
+            Held::Interpreted(_) => Err(RunError::internal("a waiting packet of the interpreter")),
+        }
+    }
 
     fn begin_pass(&mut self, received_length: u64) -> Result<(), RunError> {
         self.interpreter.begin_pass_of_code(received_length);

@@ -8,6 +8,7 @@ use crate::switch::Core;
 use crate::sync::{read, write};
 use crate::table::{FieldMatch, KeyShape};
 use ir::{MatchKind, ValueSetId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -54,12 +55,23 @@ impl Core {
         self.state.priority_queues.store(queues.max(1), Ordering::Relaxed);
     }
 
+    /// Sets the number of queues of each port that has queues of its own. A packet for such a port
+    /// waits between ingress and egress: [`Switch::take_waiting`] returns it, and
+    /// [`Switch::resume`] continues with it. The program must be for v1model or PSA, since others
+    /// have no egress.
+    ///
+    /// [`Switch::take_waiting`]: crate::Switch::take_waiting
+    /// [`Switch::resume`]: crate::Switch::resume
+    pub fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
+        self.state.set_port_queues(queues);
+    }
+
     /// Sets the port that v1model's `mark_to_drop` selects and through which no packet leaves, like
-    /// `--drop-port` of `simple_switch`. The initial value is 511. A change discards the program's
+    /// `--drop-port` of `simple_switch`. The initial value is 511. If ports have fewer bits in the
+    /// program, only the low bits of `port` count. A change discards the program's
     /// machine code: the interpreter runs packets until the program is compiled again.
     pub fn set_drop_port(&mut self, port: u16) {
-        if self.layout.drop_port != port {
-            self.layout.drop_port = port;
+        if self.layout.set_drop_port(port) {
             self.code = None;
         }
     }

@@ -48,6 +48,7 @@ pub(super) struct BoundAction {
 pub(super) struct BoundParam {
     pub(super) id: schema::ParamId,
     pub(super) value: ValueType,
+    pub(super) translated: Option<schema::TranslatedTypeId>,
     pub(super) name: String,
 }
 
@@ -151,7 +152,7 @@ fn bound_table(
             let param = declared.params.iter().find(|param| param.name == parameter.name);
             let param = param.ok_or_else(|| missing("parameter", &parameter.name))?;
             let (id, value, name) = (param.id, param.value, param.name.clone());
-            params.push(BoundParam { id, value, name });
+            params.push(BoundParam { id, value, translated: param.translated, name });
         }
         let (of_schema, name) = (reference.id, declared.name.clone());
         actions.push(BoundAction { of_schema, of_program, name, params });

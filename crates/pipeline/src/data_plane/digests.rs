@@ -5,7 +5,7 @@ use super::values::to_data;
 use crate::state::Digest;
 use crate::sync::lock;
 use entities::schema::{DigestId, Schema};
-use entities::{Data, DigestConfig};
+use entities::{Data, DigestConfig, Translations};
 use ir::{Composite, CompositeKind, ExternId, Program, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -87,11 +87,16 @@ impl BoundDigests {
     }
 
     /// Converts a message to the control plane's form. Returns `None` if P4Info does not have its
-    /// digest.
-    pub(super) fn shown(&self, schema: &Schema, digest: &Digest) -> Option<(DigestId, Data)> {
+    /// digest, or if a number that is a string for controllers has none.
+    pub(super) fn shown(
+        &self,
+        schema: &Schema,
+        translations: &Translations,
+        digest: &Digest,
+    ) -> Option<(DigestId, Data)> {
         let shown = |id: DigestId| {
             let declared = schema.digests().get(id)?;
-            Some((id, to_data(&declared.data, &digest.value)?))
+            Some((id, to_data(translations, &declared.data, &digest.value)?))
         };
         let known = match digest.instance {
             Some(instance) => self.instances.get(&instance),
@@ -106,14 +111,16 @@ impl BoundDigests {
 }
 
 /// Returns the digest of P4Info to which a message of a packet belongs, and the message as
-/// controllers see it. Returns `None` if P4Info does not have its digest.
+/// controllers see it. Returns `None` if P4Info does not have its digest, or if the message has values
+/// that are strings for controllers, whose numbers only a running data plane knows.
 #[must_use]
 pub fn digest_data(
     schema: &Schema,
     program: &Program,
     message: &Digest,
 ) -> Option<(DigestId, Data)> {
-    BoundDigests::new(schema, program).shown(schema, message)
+    let translations = Translations::new(Vec::new()).ok()?;
+    BoundDigests::new(schema, program).shown(schema, &translations, message)
 }
 
 /// Returns the name of a type in P4Info, which is that of its `@name`, if it has one.

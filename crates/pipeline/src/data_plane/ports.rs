@@ -3,6 +3,7 @@
 
 use super::Shared;
 use crate::architecture::Output;
+use crate::architecture::waiting::{QueueTimes, Waiting};
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
 use crate::interpreter::{EndFlag, Scratch};
@@ -10,8 +11,8 @@ use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
 use crate::trace::Trace;
-use entities::Data;
 use entities::schema::{DigestId, TableId};
+use entities::{Data, Translations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,6 +52,7 @@ struct Workers {
 pub(super) struct Settings {
     ports_down: BTreeSet<u32>,
     expire_profiles: BTreeMap<u64, Duration>,
+    port_queues: BTreeMap<u32, u32>,
 }
 
 /// The number of entries in a table, and the results of the lookups in it.
@@ -155,6 +157,14 @@ impl Ports {
         self.set_notified(&settings);
     }
 
+    /// Sets the number of queues of each port that has queues of its own, like
+    /// [`Core::set_port_queues`].
+    pub fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
+        let mut settings = lock(&self.0.settings);
+        settings.port_queues = queues;
+        self.set_notified(&settings);
+    }
+
     /// Returns the number of insertions, changes, removals and copies of entries in the storage
     /// that machine code reads, for the program that was committed last. Returns zero if there is
     /// no such program (see [`Core::packed_changes`]).
@@ -177,6 +187,13 @@ impl Ports {
     #[must_use]
     pub fn apply_change(&self, message: &[u8]) -> Applied {
         self.running().map_or(Applied::Refused, |shared| shared.core.apply_change(message))
+    }
+
+    /// Returns the strings and numbers of the translated types of the program that was committed
+    /// last, or `None` if no program has been committed.
+    #[must_use]
+    pub fn translations(&self) -> Option<Arc<Translations>> {
+        self.running().map(|shared| Arc::clone(&shared.translated.translations))
     }
 
     /// Returns the number of digests that were dropped because they were not taken in time.
@@ -245,6 +262,7 @@ impl Settings {
         let state = &shared.core.state;
         state.change_ports_down(|down| down.clone_from(&self.ports_down));
         write(&state.expire_profiles).clone_from(&self.expire_profiles);
+        state.set_port_queues(self.port_queues.clone());
     }
 }
 
@@ -352,11 +370,47 @@ impl Worker {
         self.process_packets(Heads::whole(packets), now, batch);
     }
 
-    /// Returns [`Core::head_bytes`] of the program that was committed last.
+    /// Returns [`Core::head_bytes`] of the program that was committed last. Returns `None` while
+    /// ports have queues, because packets wait there with all their bytes.
     #[must_use]
     pub fn head_bytes(&mut self) -> Option<u64> {
         self.refresh();
-        self.runs.as_ref()?.shared.core.head_bytes()
+        let core = &self.runs.as_ref()?.shared.core;
+        core.head_bytes().filter(|_| !core.state.any_queues())
+    }
+
+    /// Returns the packets of this worker that wait for their egress since the last call, like
+    /// [`crate::Switch::take_waiting`].
+    pub fn take_waiting(&mut self) -> Vec<Waiting> {
+        let running = self.runs.as_mut();
+        running.map_or_else(Vec::new, |running| std::mem::take(&mut running.scratch.waiting))
+    }
+
+    /// Continues with a packet that leaves its queue, like [`crate::Switch::resume`], and appends
+    /// the packets to transmit to `outputs`. Returns false if the packet was dropped because
+    /// another program was committed since it entered the queue.
+    ///
+    /// # Errors
+    /// Fails as [`crate::Switch::process`] does.
+    pub fn resume(
+        &mut self,
+        waiting: Waiting,
+        times: &QueueTimes,
+        outputs: &mut Vec<Output>,
+    ) -> Result<bool, RunError> {
+        self.refresh();
+        let outcome = self.inside(|core, scratch| {
+            let is_known = waiting.program == core.state.number;
+            match is_known {
+                true => core.resume(scratch, waiting, times, None, outputs).map(|()| true),
+                false => Ok(false),
+            }
+        });
+        let outcome = outcome.unwrap_or(Ok(false));
+        if let Err(error) = &outcome {
+            self.counts.count_error(error);
+        }
+        outcome
     }
 
     /// Processes a batch of packets of which only the first bytes are in memory, like
@@ -424,10 +478,15 @@ impl Worker {
     ) -> Result<(), RunError> {
         let before = outputs.len();
         self.refresh();
-        let outcome =
-            self.inside(|core, scratch| core.process(scratch, packet, now, trace, outputs));
-        let outcome = outcome.unwrap_or(Ok(()));
-        self.counts.count(1, u64::from(outcome.is_ok() && outputs.len() == before));
+        let outcome = self.inside(|core, scratch| {
+            let waited = scratch.waiting.len();
+            let outcome = core.process(scratch, packet, now, trace, outputs);
+            scratch.kept_waiting(waited, outcome)
+        });
+        let outcome = outcome.unwrap_or(Ok(0));
+        let is_silent = matches!(outcome, Ok(0)) && outputs.len() == before;
+        let outcome = outcome.map(|_| ());
+        self.counts.count(1, u64::from(is_silent));
         if let Err(error) = &outcome {
             self.counts.count_error(error);
         }
@@ -443,8 +502,10 @@ impl Worker {
         drop(inside);
         if !scratch.digests.is_empty() {
             let digests = scratch.digests.drain(..);
-            let shown =
-                digests.filter_map(|digest| shared.binding.digests.shown(&shared.schema, &digest));
+            let translations = &shared.translated.translations;
+            let shown = digests.filter_map(|digest| {
+                shared.binding.digests.shown(&shared.schema, translations, &digest)
+            });
             let dropped = shared.digests.keep(shown);
             self.has_digests = true;
             self.ports.0.digests_dropped.fetch_add(dropped, Ordering::Relaxed);

@@ -5,7 +5,7 @@
 use super::Shared;
 use super::binding::BoundTable;
 use super::values::{
-    match_key, shown_call, shown_meter_config, to_data, untranslated, untranslated_call,
+    match_key, shown_call, shown_meter_config, to_data, unnamed_argument, unnamed_key, untranslated,
 };
 use crate::array::Array;
 use crate::externs::ExternState;
@@ -14,11 +14,11 @@ use crate::table::{
     ActionCall, CompiledTable, Directs, EntryHandle, Note, Runs, Stored, TableState, counter_in,
     meter_in,
 };
-use entities::schema::Table;
+use entities::schema::{Register, Table};
 use entities::{
-    Cells, CounterCell, CounterData, Cursor, Entity, EntityError, EntryKey, EntrySelection,
-    GroupId, Member, MemberId, MeterCell, Nanos, Reader, RegisterCell, Selection, TableAction,
-    TableEntry, ValueSet, ValueType,
+    Cells, Code, CounterCell, CounterData, Cursor, Entity, EntityError, EntryKey, EntrySelection,
+    GroupId, Matching, Member, MemberId, MeterCell, Nanos, Reader, RegisterCell, Selection,
+    TableAction, TableEntry, Value, ValueSet,
 };
 use ir::ExternId;
 use std::collections::BTreeMap;
@@ -60,6 +60,7 @@ impl Reader for View {
         let books = || lock(&self.shared.books);
         let array = |id: Option<&ExternId>| id.and_then(|id| core.state.externs.get(id.index()));
         let nothing = ControlFlow::Continue(());
+        let translations = &*self.shared.translated.translations;
         match selection {
             Selection::Entries(selection) => {
                 let Some(table) = schema.tables().get(selection.table) else { return nothing };
@@ -84,11 +85,12 @@ impl Reader for View {
                     let call = &cell.call();
                     let actions = schema.action_profiles().get(*id).into_iter();
                     let mut tables = actions.flat_map(|profile| &profile.tables);
-                    let action = tables
-                        .find_map(|table| shown_call(&binding.tables.get(table)?.actions, call));
+                    let action = tables.find_map(|table| {
+                        shown_call(translations, &binding.tables.get(table)?.actions, call)
+                    });
                     let action = action.or_else(|| {
                         let mut tables = binding.tables.values();
-                        tables.find_map(|table| shown_call(&table.actions, call))
+                        tables.find_map(|table| shown_call(translations, &table.actions, call))
                     });
                     visit(Some(Entity::Member(Member {
                         profile: *id,
@@ -131,10 +133,10 @@ impl Reader for View {
                     return nothing;
                 };
                 cells(&found.cells, found.size, *wanted, cursor, |index, value| {
-                    let data = to_data(&declared.data, value.as_ref().unwrap_or(&found.initial));
-                    if declared.data.has_text() {
-                        let what = format_args!("a cell of register '{}'", declared.name);
-                        self.leave_out(untranslated(what));
+                    let value = value.as_ref().unwrap_or(&found.initial);
+                    let data = to_data(translations, &declared.data, value);
+                    if data.is_none() && declared.data.has_text() {
+                        self.leave_out(unnamed_cell(declared, index));
                     }
                     let index = Some(index);
                     visit(data.map(|data| Entity::Register(RegisterCell { id: *id, index, data })))
@@ -189,7 +191,8 @@ impl Entries<'_> {
         cursor: &mut Cursor,
         visit: &mut Visit<'_>,
     ) -> ControlFlow<()> {
-        self.check_fields(selection);
+        let named = self.named(selection);
+        let Some(selection) = &named else { return ControlFlow::Continue(()) };
         loop {
             let some = self.state.from(EntryHandle(cursor.number().max(1)));
             if some.is_empty() {
@@ -204,12 +207,13 @@ impl Entries<'_> {
 
     fn entry(&self, selection: &EntrySelection, stored: &Stored) -> Option<Entity> {
         let fields = &self.table.match_fields;
-        let key = match_key(fields, self.bound, &stored.matches, stored.priority);
+        let translations = &self.view.shared.translated.translations;
+        let key = match_key(translations, fields, self.bound, &stored.matches, stored.priority);
         if key.is_none()
-            && let Some(field) = fields.iter().find(|field| field.value == ValueType::Text)
+            && let Some(why) = unnamed_key(translations, fields, self.bound, &stored.matches)
             && !self.state.is_gone(stored, self.time)
         {
-            self.leave_out(untranslated(format_args!("match field '{}'", field.name)));
+            self.leave_out(why);
         }
         let key = key?;
         if !selection.selects_key(&key) {
@@ -242,28 +246,42 @@ impl Entries<'_> {
         self.with_note(selection, resources, shown, note)
     }
 
-    /// Records an error if entries are selected by a field that is a string for controllers,
-    /// because such a selection finds no entries.
-    fn check_fields(&self, selection: &EntrySelection) {
-        let mut fields = selection.fields.iter().flatten();
-        let declared = fields.find_map(|field| {
-            let of = self.table.match_fields.iter().find(|of| of.id == field.field)?;
-            (of.value == ValueType::Text).then_some(of)
-        });
-        if let Some(declared) = declared {
-            self.leave_out(untranslated(format_args!("match field '{}'", declared.name)));
+    /// Returns the selection with the strings that reads return. A port can be written by another
+    /// string as well. Returns `None` if the selection has a string without a number, which no
+    /// entry contains.
+    fn named(&self, selection: &EntrySelection) -> Option<EntrySelection> {
+        let translations = &self.view.shared.translated.translations;
+        let mut named = selection.clone();
+        for field in named.fields.iter_mut().flatten() {
+            let of = self.table.match_fields.iter().find(|of| of.id == field.field);
+            let Some(of) = of.filter(|of| of.value.bits().is_none()) else { continue };
+            let Some(translated) = of.translated else {
+                self.leave_out(untranslated(format_args!("match field '{}'", of.name)));
+                return None;
+            };
+            if let Matching::Exact(value) | Matching::Optional(value) = &mut field.matching {
+                let number = translations.number(translated, value.bytes())?;
+                let text = translations.text(translated, number)?;
+                *value = Value::new(of.value, &text).ok()?;
+            }
         }
+        Some(named)
     }
 
     /// Converts the action call of an entry to the control plane's form. Returns `Some(None)` if
-    /// P4Info does not have the action. Returns `None` if an argument is a string for controllers;
-    /// the entry is then left out of the read.
+    /// P4Info does not have the action. Returns `None` if an argument is a string for controllers
+    /// and its number has none; the entry is then left out of the read.
     fn call(&self, call: &ActionCall) -> Option<Option<entities::ActionCall>> {
-        if let Some(why) = untranslated_call(&self.bound.actions, call) {
+        let translations = &self.view.shared.translated.translations;
+        let actions = &self.bound.actions;
+        let shown = shown_call(translations, actions, call);
+        if shown.is_none()
+            && let Some(why) = unnamed_argument(translations, actions, call)
+        {
             self.leave_out(why);
             return None;
         }
-        Some(shown_call(&self.bound.actions, call))
+        Some(shown)
     }
 
     fn leave_out(&self, why: EntityError) {
@@ -315,6 +333,12 @@ impl Entries<'_> {
             ..shown
         }))
     }
+}
+
+fn unnamed_cell(register: &Register, index: u64) -> EntityError {
+    let message =
+        format!("cell {index} of register '{}' has a number without a string in it", register.name);
+    EntityError::new(Code::FailedPrecondition, message)
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -6,10 +6,10 @@ use crate::externs::meter::MeterConfig;
 use crate::switch::Core;
 use crate::table::{self, FieldMatch};
 use crate::value::Value;
-use entities::schema::{MatchField, MatchKind, MeterAlgorithm};
+use entities::schema::{MatchField, MatchKind, MeterAlgorithm, TranslatedTypeId};
 use entities::{
     ActionCall, Argument, BitsType, Code, Data, DataType, EntityError, MatchKey, Matching,
-    ValueType, value,
+    Translations, ValueType, value,
 };
 use ir::bits::Bits;
 use std::fmt;
@@ -29,28 +29,47 @@ impl From<ControlError> for EntityError {
     }
 }
 
-/// Returns the error for a value that is a number in the program but a string for controllers
-/// (`p4runtime_translation` with `string`).
+/// Returns the error for a value that is a string for controllers, but whose type P4Info does not
+/// name.
 pub(super) fn untranslated(what: impl fmt::Display) -> EntityError {
-    EntityError::unimplemented(format!(
-        "{what} is translated to a string, and translation to strings is not served yet: only what needs \
-         none can be written and read"
+    EntityError::invalid(format!(
+        "{what} has a width of 0, which stands for a string, but no type_name of a type that P4Info \
+         translates to strings"
     ))
 }
 
-/// Converts a value of the control plane to the number that the program uses. `place` names the
-/// value in an error.
-fn bits(value: &entities::Value, place: impl fmt::Display) -> Result<Bits, EntityError> {
-    let width = value.bits().ok_or_else(|| untranslated(place))?;
-    Ok(Bits::from_be_bytes(width, false, value.bytes()))
+/// Converts a value of the control plane to the number that the program uses. `translated` is the
+/// value's type if it is a string, and `place` names the value in an error.
+fn bits(
+    translations: &Translations,
+    value: &entities::Value,
+    translated: Option<TranslatedTypeId>,
+    place: impl fmt::Display,
+) -> Result<Bits, EntityError> {
+    if let Some(width) = value.bits() {
+        return Ok(Bits::from_be_bytes(width, false, value.bytes()));
+    }
+    let Some(of) = translated else { return Err(untranslated(place)) };
+    match (translations.number(of, value.bytes()), translations.bits(of)) {
+        (Some(number), Some(width)) => Ok(Bits::unsigned(width, number)),
+        _ => Err(translations.unknown(of, value.bytes()).within(place)),
+    }
 }
 
 /// Converts a number of the program to a value of the control plane. Returns `None` if the number
-/// is too wide for the control plane's type, or if controllers represent it as a string.
-fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
+/// is too wide for the control plane's type, or if it is a string for controllers and has none.
+fn scalar(
+    translations: &Translations,
+    of: ValueType,
+    translated: Option<TranslatedTypeId>,
+    pattern: &Bits,
+) -> Option<entities::Value> {
     let width = match of {
         ValueType::Bits(width) => width,
-        ValueType::Text => return None,
+        ValueType::Text | ValueType::TextOrEmpty => {
+            let text = translations.text(translated?, pattern.to_u128()?)?;
+            return entities::Value::new(of, &text).ok();
+        }
     };
     if let Some(number) = pattern.to_u128() {
         return entities::Value::number(width.get(), number);
@@ -63,9 +82,13 @@ fn scalar(of: ValueType, pattern: &Bits) -> Option<entities::Value> {
 }
 
 /// Converts the matches of an entry from the control plane to one match for each key of the table.
-pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMatch>, EntityError> {
+pub(super) fn matches(
+    translations: &Translations,
+    table: &BoundTable,
+    key: &MatchKey,
+) -> Result<Vec<FieldMatch>, EntityError> {
     let fields = table.keys.iter().map(|declared| match declared {
-        Some(declared) => field_match(declared, &key.fields),
+        Some(declared) => field_match(translations, declared, &key.fields),
         None => Ok(FieldMatch::Any),
     });
     fields.collect()
@@ -74,13 +97,17 @@ pub(super) fn matches(table: &BoundTable, key: &MatchKey) -> Result<Vec<FieldMat
 /// Converts the match of one field from the control plane. A field that is missing in the list
 /// matches any value.
 pub(super) fn field_match(
+    translations: &Translations,
     declared: &MatchField,
     fields: &[entities::FieldMatch],
 ) -> Result<FieldMatch, EntityError> {
     let Some(found) = fields.iter().find(|field| field.field == declared.id) else {
         return Ok(FieldMatch::Any);
     };
-    let bits = |value| bits(value, format_args!("match field '{}'", declared.name));
+    let bits = |value| {
+        let place = format_args!("match field '{}'", declared.name);
+        bits(translations, value, declared.translated, place)
+    };
     Ok(match &found.matching {
         Matching::Exact(value) | Matching::Optional(value) => FieldMatch::Exact(bits(value)?),
         Matching::Lpm { value, prefix_len } => {
@@ -95,8 +122,9 @@ pub(super) fn field_match(
 
 /// Returns the matches of an entry in the control plane's form, in the order in which P4Info
 /// declares the fields. Returns `None` for an entry of the program that no controller could have
-/// written, and if a field is a string for controllers.
+/// written, and if a field is a string for controllers and its number has none.
 pub(super) fn match_key(
+    translations: &Translations,
     declared: &[MatchField],
     table: &BoundTable,
     matches: &[FieldMatch],
@@ -106,7 +134,7 @@ pub(super) fn match_key(
     for field in declared {
         let is_of = |of: &Option<MatchField>| of.as_ref().is_some_and(|of| of.id == field.id);
         let position = table.keys.iter().position(is_of)?;
-        if let Some(matching) = matching(field, matches.get(position)?)? {
+        if let Some(matching) = matching(translations, field, matches.get(position)?)? {
             fields.push(entities::FieldMatch { field: field.id, matching });
         }
     }
@@ -115,9 +143,13 @@ pub(super) fn match_key(
 
 /// Converts the match of one field to the control plane's form. Returns `Some(None)` if the field
 /// matches every value. Returns `None` if no controller could have written the match, or if the
-/// field is a string for controllers.
-fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> {
-    let of = |pattern: &Bits| scalar(field.value, pattern);
+/// field is a string for controllers and its number has none.
+fn matching(
+    translations: &Translations,
+    field: &MatchField,
+    found: &FieldMatch,
+) -> Option<Option<Matching>> {
+    let of = |pattern: &Bits| scalar(translations, field.value, field.translated, pattern);
     Some(Some(match (found, &field.kind) {
         (FieldMatch::Any, MatchKind::Exact) => return None,
         (FieldMatch::Any, _) => return Some(None),
@@ -137,6 +169,7 @@ fn matching(field: &MatchField, found: &FieldMatch) -> Option<Option<Matching>> 
 /// program's types.
 pub(super) fn call(
     core: &Core,
+    translations: &Translations,
     action: Option<&BoundAction>,
     call: &ActionCall,
 ) -> Result<table::ActionCall, EntityError> {
@@ -147,31 +180,69 @@ pub(super) fn call(
         let mut arguments = call.arguments.iter();
         let argument = arguments.find(|argument| argument.param == param.id)?;
         let place = format_args!("parameter '{}' of action '{}'", param.name, action.name);
-        Some(bits(&argument.value, place))
+        Some(bits(translations, &argument.value, param.translated, place))
     };
     let arguments = action.params.iter().filter_map(argument).collect::<Result<Vec<_>, _>>()?;
     Ok(core.action_call(action.of_program, &arguments)?)
 }
 
-/// Returns an error if an action call cannot be shown to controllers, because one of its arguments
-/// is a string for them.
-pub(super) fn untranslated_call(
+/// Returns the error about the first number in a key that controllers see as a string and that has
+/// none.
+pub(super) fn unnamed_key(
+    translations: &Translations,
+    declared: &[MatchField],
+    table: &BoundTable,
+    matches: &[FieldMatch],
+) -> Option<EntityError> {
+    let mut texts = declared.iter().filter(|field| field.value.bits().is_none());
+    texts.find_map(|field| {
+        let is_of = |of: &Option<MatchField>| of.as_ref().is_some_and(|of| of.id == field.id);
+        let position = table.keys.iter().position(is_of)?;
+        let Some(FieldMatch::Exact(bits)) = matches.get(position) else { return None };
+        let place = format_args!("match field '{}'", field.name);
+        unnamed(translations, field.translated, bits, place)
+    })
+}
+
+/// Returns the error about the first argument that controllers see as a string and whose number has
+/// none.
+pub(super) fn unnamed_argument(
+    translations: &Translations,
     actions: &[BoundAction],
     call: &table::ActionCall,
 ) -> Option<EntityError> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
-    let param = action.params.iter().find(|param| param.value == ValueType::Text)?;
-    let what = format_args!("parameter '{}' of action '{}'", param.name, action.name);
-    Some(untranslated(what))
+    let params = action.params.iter().zip(&call.arguments);
+    let mut texts = params.filter(|(param, _)| param.value.bits().is_none());
+    texts.find_map(|(param, value)| {
+        let place = format_args!("parameter '{}' of action '{}'", param.name, action.name);
+        unnamed(translations, param.translated, &value.to_pattern()?, place)
+    })
+}
+
+fn unnamed(
+    translations: &Translations,
+    translated: Option<TranslatedTypeId>,
+    bits: &Bits,
+    place: impl fmt::Display,
+) -> Option<EntityError> {
+    let Some(of) = translated else { return Some(untranslated(place)) };
+    let number = bits.to_u128()?;
+    let is_unnamed = translations.text(of, number).is_none();
+    is_unnamed.then(|| translations.unnamed(of, number).within(place))
 }
 
 /// Converts an action call to the control plane's form. Returns `None` if P4Info does not have the
-/// action, or if an argument is a string for controllers.
-pub(super) fn shown_call(actions: &[BoundAction], call: &table::ActionCall) -> Option<ActionCall> {
+/// action, or if an argument is a string for controllers and its number has none.
+pub(super) fn shown_call(
+    translations: &Translations,
+    actions: &[BoundAction],
+    call: &table::ActionCall,
+) -> Option<ActionCall> {
     let action = actions.iter().find(|action| action.of_program == call.action)?;
     let mut arguments = Vec::with_capacity(action.params.len());
     for (param, value) in action.params.iter().zip(&call.arguments) {
-        let value = scalar(param.value, &value.to_pattern()?)?;
+        let value = scalar(translations, param.value, param.translated, &value.to_pattern()?)?;
         arguments.push(Argument { param: param.id, value });
     }
     arguments.sort_by_key(|argument| argument.param);
@@ -223,15 +294,25 @@ pub(super) fn shown_meter_config(config: Option<MeterConfig>) -> Option<entities
 
 /// Converts structured data from the control plane to a value of the type that `like` has. Returns
 /// `None` if they do not fit that type.
-pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Value> {
+pub(super) fn from_data(
+    translations: &Translations,
+    like: &Value,
+    of: &DataType,
+    data: &Data,
+) -> Option<Value> {
     let each = |like: &[Value], types: &[DataType], values: &[Data]| {
         let parts = like.iter().zip(types).zip(values);
-        parts.map(|((like, of), value)| from_data(like, of, value)).collect::<Option<Vec<_>>>()
+        let parts = parts.map(|((like, of), value)| from_data(translations, like, of, value));
+        parts.collect::<Option<Vec<_>>>()
     };
     let position = |members: &[String], name: &String| {
         Some(members.iter().position(|one| one == name)? as u32)
     };
     Some(match (like, of, data) {
+        (Value::Bits(like), DataType::Text(translated), Data::Bits(text)) => {
+            let number = translations.number((*translated)?, text)?;
+            Value::Bits(Bits::unsigned(u128::BITS, number).cast(like.width(), like.is_signed()))
+        }
         (Value::Bits(like), _, Data::Bits(bytes) | Data::EnumValue(bytes)) => {
             Value::Bits(extended(like, bytes, matches!(of, DataType::Bits(BitsType::Signed(_)))))
         }
@@ -252,7 +333,7 @@ pub(super) fn from_data(like: &Value, of: &DataType, data: &Data) -> Option<Valu
             };
             let parts = fields.iter().zip(types.iter()).zip(values);
             let fields = parts.map(|((like, of), bytes)| {
-                from_data(like, &DataType::Bits(*of), &Data::Bits(bytes.clone()))
+                from_data(translations, like, &DataType::Bits(*of), &Data::Bits(bytes.clone()))
             });
             Value::Header { valid: true, fields: fields.collect::<Option<_>>()? }
         }
@@ -268,13 +349,19 @@ fn extended(like: &Bits, bytes: &[u8], signed: bool) -> Bits {
 }
 
 /// Converts a value to structured data of the control plane. Returns `None` for types that
-/// registers and digests do not support here.
-pub(super) fn to_data(of: &DataType, value: &Value) -> Option<Data> {
+/// registers and digests do not support here, and if a number that is a string for controllers has
+/// none.
+pub(super) fn to_data(translations: &Translations, of: &DataType, value: &Value) -> Option<Data> {
     let each = |types: &[DataType], values: &[Value]| {
-        types.iter().zip(values).map(|(of, value)| to_data(of, value)).collect::<Option<Vec<_>>>()
+        let parts = types.iter().zip(values);
+        parts.map(|(of, value)| to_data(translations, of, value)).collect::<Option<Vec<_>>>()
     };
     let name = |members: &[String], position: &u32| members.get(*position as usize).cloned();
     Some(match (of, value) {
+        (DataType::Text(translated), Value::Bits(bits)) => {
+            let text = translations.text((*translated)?, bits.to_u128()?)?;
+            Data::Bits(Box::from(&*text))
+        }
         (DataType::Bits(of), Value::Bits(bits)) => Data::Bits(string(*of, bits)?),
         (DataType::SerializableEnum(width), Value::Bits(bits)) => {
             Data::EnumValue(string(BitsType::Unsigned(*width), bits)?)

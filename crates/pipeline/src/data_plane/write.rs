@@ -2,7 +2,7 @@
 //! immediately, and recorded so that it can be undone.
 
 use super::binding::BoundTable;
-use super::values::{call, field_match, from_data, matches, meter_config, untranslated};
+use super::values::{call, field_match, from_data, matches, meter_config};
 use super::{Books, Shared, Undo};
 use crate::array::Array;
 use crate::dialect::Dialect;
@@ -17,8 +17,8 @@ use crate::table::{
 use entities::schema::{ActionProfileId, Implementation, Table};
 use entities::{
     CounterCell, CounterData, DigestConfig, Entity, EntityError, EntryKey, Group, MatchKey, Member,
-    MeterCell, MeterConfig, Nanos, Port, RegisterCell, TableAction, TableEntry, Update, UpdateKind,
-    ValueSet, Watch,
+    MeterCell, MeterConfig, Nanos, RegisterCell, TableAction, TableEntry, Translations, Update,
+    UpdateKind, ValueSet,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +39,7 @@ type Done = Result<(), EntityError>;
 
 impl<'a> Writer<'a> {
     pub(super) fn apply(&mut self, update: Update) -> Done {
+        self.assign(&update)?;
         let kind = update.kind;
         match update.entity {
             Entity::Entry(entry) => self.entry(kind, entry),
@@ -62,7 +63,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    fn undo(&mut self, undo: impl FnOnce(&Shared, &mut Books) + Send + 'static) {
+    pub(super) fn undo(&mut self, undo: impl FnOnce(&Shared, &mut Books) + Send + 'static) {
         self.inverses.push(Box::new(undo));
     }
 
@@ -81,6 +82,10 @@ impl<'a> Writer<'a> {
 
     fn time(&self) -> Duration {
         self.shared.time(self.now)
+    }
+
+    fn translations(&self) -> &'a Translations {
+        &self.shared.translated.translations
     }
 
     fn in_table(
@@ -141,7 +146,7 @@ impl<'a> Writer<'a> {
             )));
         }
         let added = table::TableEntry {
-            matches: matches(bound, &key)?,
+            matches: matches(self.translations(), bound, &key)?,
             priority: key.priority,
             action,
             idle_timeout: timeout(entry.idle_timeout_ns),
@@ -229,7 +234,7 @@ impl<'a> Writer<'a> {
     fn default_entry(&mut self, table: &Table, bound: &BoundTable, entry: TableEntry) -> Done {
         let runs = match &entry.action {
             Some(TableAction::Call(of)) => {
-                Some(call(&self.shared.core, bound.action(of.action), of)?)
+                Some(call(&self.shared.core, self.translations(), bound.action(of.action), of)?)
             }
             _ => None,
         };
@@ -315,7 +320,8 @@ impl<'a> Writer<'a> {
         let core = &self.shared.core;
         match (action, profile) {
             (TableAction::Call(of), _) => {
-                Ok(EntryAction::Action(call(core, bound.action(of.action), of)?))
+                let action = bound.action(of.action);
+                Ok(EntryAction::Action(call(core, self.translations(), action, of)?))
             }
             (TableAction::Member(id), Some(profile)) => {
                 if core.profile(self.instance(profile.id)?)?.member(id.0).is_none() {
@@ -342,9 +348,9 @@ impl<'a> Writer<'a> {
                 let members = one_shot.members.iter().map(|member| {
                     let action = bound.action(member.action.action);
                     Ok(WeightedAction {
-                        action: call(core, action, &member.action)?,
+                        action: call(core, self.translations(), action, &member.action)?,
                         weight: member.weight.max(1),
-                        watch_port: watched(&member.watch),
+                        watch_port: self.shared.watched(&member.watch),
                     })
                 });
                 Ok(EntryAction::OneShot(members.collect::<Result<_, EntityError>>()?))
@@ -355,7 +361,8 @@ impl<'a> Writer<'a> {
 
     fn find(&self, bound: &BoundTable, key: &MatchKey) -> Result<Option<Arc<Stored>>, EntityError> {
         let state = self.state(bound)?;
-        let matches = state.check_matches(&matches(bound, key)?, key.priority)?;
+        let matches = matches(self.translations(), bound, key)?;
+        let matches = state.check_matches(&matches, key.priority)?;
         Ok(state.find(&matches, key.priority))
     }
 
@@ -427,7 +434,8 @@ impl<'a> Writer<'a> {
             Some(of) if kind != UpdateKind::Delete => {
                 let (schema, binding) = (&self.shared.schema, &self.shared.binding);
                 let bound = binding.action_of_profile(schema, profile.id, of.action);
-                Some(call(&self.shared.core, bound, of).map_err(|error| error.within(place()))?)
+                let call = call(&self.shared.core, self.translations(), bound, of);
+                Some(call.map_err(|error| error.within(place()))?)
             }
             _ => None,
         };
@@ -510,7 +518,7 @@ impl<'a> Writer<'a> {
             let members = group.members.iter().map(|member| table::GroupMember {
                 member: member.member.0,
                 weight: member.weight.max(1),
-                watch_port: watched(&member.watch),
+                watch_port: self.shared.watched(&member.watch),
             });
             let mut members: Vec<_> = members.collect();
             members.sort_by_key(|member| member.member);
@@ -601,10 +609,9 @@ impl<'a> Writer<'a> {
         let declared = self.shared.schema.registers().get(cell.id).ok_or_else(no_array)?;
         let id = self.shared.binding.registers.get(&cell.id).copied();
         let Some(ExternState::Register(registers)) = self.array(id) else { return Err(no_array()) };
-        if declared.data.has_text() {
-            return Err(untranslated(format_args!("a cell of register '{}'", declared.name)));
-        }
-        let value = from_data(&registers.initial, &declared.data, &cell.data).ok_or_else(|| {
+        let translations = self.translations();
+        let value = from_data(translations, &registers.initial, &declared.data, &cell.data);
+        let value = value.ok_or_else(|| {
             EntityError::unimplemented(format!(
                 "register '{}': cells of {} cannot be written here",
                 declared.name, declared.data
@@ -627,7 +634,7 @@ impl<'a> Writer<'a> {
         check_presence(kind, is_there).map_err(place)?;
         // `mcast_grp` has 16 bits.
         self.check_number(id.0, u64::from(u16::MAX)).map_err(place)?;
-        let runs = replicas(&group.replicas).map_err(place)?;
+        let runs = self.replicas(&group.replicas).map_err(place)?;
         let group = (kind != UpdateKind::Delete).then_some(group);
         let ran = self.shared.core.multicast_group(id.0);
         self.shared.core.set_multicast_group(id.0, runs);
@@ -648,7 +655,7 @@ impl<'a> Writer<'a> {
         let session = (kind != UpdateKind::Delete).then_some(session);
         let runs = match &session {
             Some(session) => Some(CloneSession {
-                replicas: replicas(&session.replicas).map_err(place)?,
+                replicas: self.replicas(&session.replicas).map_err(place)?,
                 class_of_service: session.class_of_service,
                 packet_length: (session.packet_length_bytes > 0)
                     .then_some(u64::from(session.packet_length_bytes)),
@@ -664,6 +671,29 @@ impl<'a> Writer<'a> {
             replace(&mut books.clone_sessions, id, previous);
         });
         Ok(())
+    }
+
+    fn replicas(&self, replicas: &[entities::Replica]) -> Result<Vec<Replica>, EntityError> {
+        let replicas = replicas.iter().map(|replica| {
+            if !replica.backups.is_empty() {
+                return Err(EntityError::unimplemented("backups of a replica are not supported"));
+            }
+            let port = match &replica.port {
+                None => Some(0),
+                Some(port) => self.shared.port(port),
+            };
+            let port = port.ok_or_else(|| {
+                EntityError::out_of_range("the port of a replica is not a number of 32 bits")
+            })?;
+            let instance = u16::try_from(replica.instance).map_err(|_| {
+                EntityError::out_of_range(format!(
+                    "the instance {} of a replica has more than 16 bits",
+                    replica.instance
+                ))
+            })?;
+            Ok(Replica { port, instance })
+        });
+        replicas.collect()
     }
 
     /// Refuses a number of a group or session that no packet of v1model could name, as BMv2's
@@ -683,7 +713,8 @@ impl<'a> Writer<'a> {
             return Err(EntityError::invalid("the program has no such value set"));
         };
         let members = set.members.iter().map(|fields| {
-            let fields = declared.match_fields.iter().map(|of| field_match(of, fields));
+            let declared = declared.match_fields.iter();
+            let fields = declared.map(|of| field_match(self.translations(), of, fields));
             fields.collect::<Result<Vec<_>, _>>()
         });
         let members = members
@@ -710,9 +741,6 @@ impl<'a> Writer<'a> {
     ) -> Done {
         let declared = self.shared.schema.digests().get(id);
         let name = declared.map_or("", |digest| &digest.name);
-        if kind != UpdateKind::Delete && declared.is_some_and(|digest| digest.data.has_text()) {
-            return Err(untranslated(format_args!("a member of digest '{name}'")));
-        }
         let mut digests = self.shared.digests.lock();
         match (kind, digests.configs.contains_key(&id)) {
             (UpdateKind::Insert, true) => {
@@ -832,37 +860,6 @@ fn set_cells<T: Clone + Send + 'static>(
             cells.set(index, value);
         }
     })
-}
-
-fn replicas(replicas: &[entities::Replica]) -> Result<Vec<Replica>, EntityError> {
-    let replicas = replicas.iter().map(|replica| {
-        if !replica.backups.is_empty() {
-            return Err(EntityError::unimplemented("backups of a replica are not supported"));
-        }
-        let port = match &replica.port {
-            None => Some(0),
-            Some(port) => Port::number(port),
-        };
-        let port = port.ok_or_else(|| {
-            EntityError::out_of_range("the port of a replica is not a number of 32 bits")
-        })?;
-        let instance = u16::try_from(replica.instance).map_err(|_| {
-            EntityError::out_of_range(format!(
-                "the instance {} of a replica has more than 16 bits",
-                replica.instance
-            ))
-        })?;
-        Ok(Replica { port, instance })
-    });
-    replicas.collect()
-}
-
-fn watched(watch: &Watch) -> Option<u32> {
-    match watch {
-        Watch::Nothing => None,
-        Watch::Number(number) => u32::try_from(*number).ok(),
-        Watch::Port(port) => Port::Bytes(port.clone()).number(),
-    }
 }
 
 fn timeout(nanoseconds: u64) -> Option<Duration> {

@@ -1,6 +1,8 @@
 //! The buffers that a worker reuses from packet to packet, and the state of the worker.
 
 use super::Lookup;
+use crate::architecture::waiting::Waiting;
+use crate::error::RunError;
 use crate::externs::ChecksumState;
 use crate::state::Digest;
 use crate::value::Value;
@@ -31,6 +33,8 @@ pub(crate) struct Scratch {
     pub(crate) checksums: HashMap<ExternId, ChecksumState>,
     /// The messages that packets have sent to the control plane and that were not taken yet.
     pub(crate) digests: Vec<Digest>,
+    /// The packets that wait in queues of their ports and that were not taken yet.
+    pub(crate) waiting: Vec<Waiting>,
     random: ChaCha8Rng,
     /// The number of random numbers that packets have drawn.
     pub(crate) drawn: u64,
@@ -63,12 +67,29 @@ impl Scratch {
             lookups: Vec::new(),
             checksums: HashMap::new(),
             digests: Vec::new(),
+            waiting: Vec::new(),
             random: ChaCha8Rng::seed_from_u64(seed),
             drawn: 0,
             spare: Vec::new(),
             beyond: 0,
             stop: None,
             compiled: None,
+        }
+    }
+
+    /// Returns how many packets wait in addition to the first `before` ones. If the packet that
+    /// caused them has failed, they are dropped.
+    pub(crate) fn kept_waiting(
+        &mut self,
+        before: usize,
+        outcome: Result<(), RunError>,
+    ) -> Result<usize, RunError> {
+        match outcome {
+            Ok(()) => Ok(self.waiting.len().saturating_sub(before)),
+            Err(error) => {
+                self.waiting.truncate(before);
+                Err(error)
+            }
         }
     }
 

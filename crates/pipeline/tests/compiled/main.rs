@@ -26,6 +26,7 @@ mod named_arguments;
 mod own;
 mod pages;
 mod pna;
+mod port_types;
 #[path = "../reference/program.rs"]
 mod program;
 mod psa;

@@ -8,5 +8,6 @@ mod deletion;
 mod packets;
 mod payloads;
 mod random;
+mod translated;
 mod workers;
 mod written;

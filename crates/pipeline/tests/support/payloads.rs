@@ -188,7 +188,10 @@ impl Running {
             else {
                 continue;
             };
-            let header = pipeline.packet_out().map(|layout| layout.header(&packet.metadata));
+            let translations = self.ports.translations();
+            let layout = pipeline.packet_out();
+            let header =
+                layout.and_then(|layout| layout.header(&packet.metadata, translations.as_deref()));
             let framed = [&header.unwrap_or_default()[..], &packet.payload[..]].concat();
             self.packet(255, &framed);
         }
@@ -244,6 +247,7 @@ impl WriteLog for Recorded {
     fn replace(
         &mut self,
         _config: v1::ForwardingPipelineConfig,
+        _pairs: &[entities::TranslationPair],
         state: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError> {
         let mut updates = self.0.lock().expect("no test panicked");

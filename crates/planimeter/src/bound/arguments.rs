@@ -32,6 +32,9 @@ arithmetic is exact: 0.67 is 67/100. Beside each bound, the command shows the wo
 simulated run of the network, so that you see how tight the bound is. A bound below that value \
 would be a contradiction and fails the command.
 
+A topology.json whose switches have queues, and that lists flows, is such a network too \
+(docs/queues.md).
+
 By default, each bound is the smallest of all analyses that are proven for the order of service. In \
 large networks only the quick analyses are used, and the notes say which were not tried. A single \
 analysis follows the conventions of DNC, the Deterministic Network Calculator.";

@@ -65,6 +65,8 @@ fn started() -> Result<(Switch, Traffic, Vec<(u32, Port)>), Failure> {
         updates: Vec::new(),
         state: None,
         durability: Durability::default(),
+        queues: queues::Configuration::default(),
+        check_references: false,
         ports: near,
     };
     let options = Options {

@@ -10,7 +10,7 @@ use report::page::{Cell, Column, Table};
 use report::value::Value;
 use statistics::Unit;
 
-use super::{Arguments, listens};
+use super::{Arguments, listens, wires};
 use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output};
@@ -28,6 +28,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let mut step = |done, of| steps.show(done, of, "requirements");
     let openflow = &arguments.openflow;
     let (outcome, subject) = match openflow.openflow {
+        Some(_) if !arguments.packets.port.is_empty() => {
+            return Err(Failure::input(
+                "no requirement of OpenFlow needs packets: leave out --port, or --openflow",
+            ));
+        }
         Some(address) => {
             let tls = arguments.tls.openflow()?;
             let listening =
@@ -38,8 +43,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         }
         None => {
             let target = target(arguments)?;
-            let outcome = judge::judge(&target, &interrupt, &mut step).map_err(failure)?;
-            (outcome, Subject::P4Runtime(target))
+            let means = wires::means(arguments)?;
+            let outcome = judge::judge(&target, means, &interrupt, &mut step).map_err(failure)?;
+            (outcome, Subject::P4Runtime { target, untried: untried(arguments) })
         }
     };
     drop(steps);
@@ -56,7 +62,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 
 /// The switch that is judged.
 enum Subject {
-    P4Runtime(judge::Target),
+    P4Runtime {
+        target: judge::Target,
+        /// The kinds of requirements that the flags exclude, each in a sentence.
+        untried: Vec<String>,
+    },
     OpenFlow,
 }
 
@@ -65,7 +75,7 @@ impl Subject {
     fn words(&self, outcome: &Outcome) -> (String, Vec<String>) {
         let version = outcome.version.as_deref();
         match self {
-            Self::P4Runtime(judge::Target { address, device_id, .. }) => {
+            Self::P4Runtime { target: judge::Target { address, device_id, .. }, untried } => {
                 let version = match version {
                     Some(version) => {
                         format!("The device says that it implements P4Runtime {version}.")
@@ -76,7 +86,8 @@ impl Subject {
                 let sections = "Sections are those of the P4Runtime specification 1.5.0. A device that implements an older \
                                 version cannot be held to what is new since.";
                 let title = format!("P4Runtime conformance of device {device_id} at {address}");
-                (title, vec![version, sections.to_owned()])
+                let notes = [version, sections.to_owned()].into_iter();
+                (title, notes.chain(untried.iter().cloned()).collect())
             }
             Self::OpenFlow => {
                 let version = version.unwrap_or_default();
@@ -86,6 +97,19 @@ impl Subject {
             }
         }
     }
+}
+
+/// Returns a sentence for each kind of requirements of P4Runtime that the flags exclude.
+fn untried(arguments: &Arguments) -> Vec<String> {
+    let mut untried = Vec::new();
+    if arguments.packets.port.is_empty() {
+        untried.push("Requirements that need packets are tried with --port only.".to_owned());
+    }
+    if !arguments.judging.commit {
+        untried
+            .push("Requirements that commit a pipeline are tried with --commit only.".to_owned());
+    }
+    untried
 }
 
 /// Returns the device that is judged.
@@ -106,6 +130,7 @@ pub(super) fn failure(error: ConnectError) -> Failure {
         ConnectError::Listen { .. } | ConnectError::Certificates(_) => Failure::input(error),
         ConnectError::Controlled { .. }
         | ConnectError::NoPipeline { .. }
+        | ConnectError::Refused { .. }
         | ConnectError::NothingToWrite => Failure::input(error),
         _ => Failure::run(error),
     }

@@ -42,8 +42,9 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the bounds between which the median age lies with 95 % confidence, or those of the median
-/// of the values that were read if there are too few of them. Returns `None` without a value.
+/// Returns the bounds between which the median age lies with 95 % confidence, or those of the
+/// median of the values that were read if there are too few of them. Returns `None` without a
+/// value.
 fn median(ages: &[Range]) -> Option<[Gap; 2]> {
     let median = Percentile::of(ages, 0.5)?;
     let Range { least, most } = median.interval.unwrap_or(median.of_samples);

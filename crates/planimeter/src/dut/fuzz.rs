@@ -92,14 +92,16 @@ fn document(title: String, fuzzed: &Fuzzed, interrupted: bool, provenance: Prove
             sections.push(steps(finding));
         }
     }
+    let mut notes = vec![
+        "What is demanded is stated from the P4Runtime specification 1.5.0, apart from the code of planimeter switch."
+            .to_owned(),
+    ];
+    notes.extend(fuzzed.left_out.iter().map(|what| format!("Left out: {what}.")));
     let mut document = Document {
         kind: "dut",
         title,
         findings,
-        notes: vec![
-            "What is demanded is stated from the P4Runtime specification 1.5.0, apart from the code of planimeter switch."
-                .to_owned(),
-        ],
+        notes,
         partial: None,
         claims: Vec::new(),
         sections,
@@ -118,7 +120,7 @@ fn counts(fuzzed: &Fuzzed) -> Section {
     let mut table = Table::of_values("Updates", ["update", "accepted", "refused"]);
     let count = |count: u64| Cell::from(Value::new(count as f64, Unit::Count));
     for one in &fuzzed.counts {
-        table.row([Cell::text(one.what), count(one.accepted), count(one.refused)]);
+        table.row([Cell::text(one.what.as_str()), count(one.accepted), count(one.refused)]);
     }
     Section {
         id: "updates".to_owned(),

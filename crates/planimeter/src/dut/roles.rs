@@ -19,10 +19,11 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     }
     let accepted: u64 = found.takeovers.iter().map(|one| one.accepted).sum();
     let later: u64 = found.takeovers.iter().map(|one| one.later).sum();
-    if accepted > 0 {
+    if let Some(latest) = latest(&found.takeovers) {
         findings.push(format!(
             "roles: the switch accepted {accepted} of {later} writes that a displaced primary sent after its successor was told that \
-             it is the primary."
+             it is the primary, the latest {} after that.",
+            latest.words()
         ));
     }
     let unnotified = found.takeovers.iter().filter(|one| one.backup.is_none()).count();
@@ -36,6 +37,12 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
         ));
     }
     findings
+}
+
+/// Returns the longest time for which a displaced primary could still write; `None` if none could.
+fn latest(takeovers: &[Takeover]) -> Option<Value> {
+    let latest = takeovers.iter().filter_map(|one| one.accepted_for).max();
+    latest.map(|time| Value::new(time.as_secs_f64(), Unit::Seconds))
 }
 
 fn mean(times: impl Iterator<Item = Duration>) -> Option<Value> {
@@ -73,6 +80,7 @@ fn takeovers(found: &[Takeover]) -> Table {
     let sum = |of: fn(&Takeover) -> u64| count(found.iter().map(of).sum());
     table.row([Cell::text("later writes of the other"), sum(|one| one.later)]);
     table.row([Cell::text("of these, accepted"), sum(|one| one.accepted)]);
+    table.row([Cell::text("until the latest accepted one"), Cell::optional(latest(found))]);
     table
 }
 
@@ -85,4 +93,36 @@ fn fail_overs(found: &[FailOver]) -> Table {
     time("end of its stream until the backup is the primary", |one| one.primary);
     time("end of its stream until a write of the backup is accepted", |one| one.write);
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn takeover(accepted_for: Option<Duration>, backup: Option<Duration>) -> Takeover {
+        Takeover {
+            primary: Duration::from_millis(1),
+            write: Duration::from_millis(2),
+            backup,
+            later: 10,
+            accepted: u64::from(accepted_for.is_some()),
+            accepted_for,
+        }
+    }
+
+    #[test]
+    fn each_fault_has_a_sentence() {
+        let told = Some(Duration::from_millis(1));
+        let right = Measured { takeovers: vec![takeover(None, told)], fail_overs: Vec::new() };
+        assert_eq!(findings(&right).len(), 1, "{:?}", findings(&right));
+        let late = [Duration::from_millis(30), Duration::from_millis(20)];
+        let takeovers = late.map(|time| takeover(Some(time), None)).to_vec();
+        let [_, accepted, untold] = &findings(&Measured { takeovers, fail_overs: Vec::new() })[..]
+        else {
+            panic!("there are two faults")
+        };
+        assert!(accepted.contains("accepted 2 of 20 writes"), "{accepted}");
+        assert!(accepted.contains("the latest 30.0 ms after"), "{accepted}");
+        assert!(untold.contains("2 displaced primaries were not told"), "{untold}");
+    }
 }

@@ -13,6 +13,7 @@ use p4runtime::proto::v1::{
     packet_replication_engine_entry::Type as Replication, replica::PortKind,
     table_action::Type as ActionType,
 };
+use queues::Configuration;
 use softswitch::runtime_json::RuntimeJson;
 use stf::Script;
 
@@ -35,6 +36,13 @@ pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
         let first = errors.first().map(|error| error.message.clone()).unwrap_or_default();
         wrong(&format!("it has no form in a script: {first}"))
     })
+}
+
+/// Returns the queues of ports that the `runtime.json` file at `path` configures.
+pub(super) fn queues(path: &Path) -> Result<Configuration, Failure> {
+    let file = RuntimeJson::parse(&program::read(path)?)
+        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
+    Ok(file.queues)
 }
 
 struct Text<'p> {

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use ir::Program;
 use pipeline::{Coverage, Digest, Switch, Way};
+use queues::Configuration;
 use softswitch::topology_json::{Attachment, TopologyJson};
 use stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 
-use super::{Arguments, ScriptFile, captures, fresh, of_all_ways, parsed, with_entries};
+use super::{Arguments, ScriptFile, captures, entries, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
@@ -42,8 +43,8 @@ impl Running {
 }
 
 impl Topology {
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
-        let read = TopologyJson::parse(&program::read(path)?)
+    pub(super) fn read(path: &Path, queues: &[(String, String)]) -> Result<Self, Failure> {
+        let mut read = TopologyJson::parse(&program::read(path)?)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
         for attached in read.links.iter().flatten() {
             if let Attachment::Switch { name, port } = attached
@@ -63,6 +64,19 @@ impl Topology {
                     path.display()
                 )));
             }
+        }
+        for (name, switch) in &mut read.switches {
+            let own = queues.iter().filter(|(of, _)| of == name).map(|(_, line)| line);
+            let own: Vec<&String> = own.collect();
+            let more = Configuration::parse(&own).map_err(Failure::input)?;
+            // The command line replaces the queues of a port.
+            switch.queues.0.extend(more.0);
+        }
+        if let Some((name, _)) = queues.iter().find(|(name, _)| !read.switches.contains_key(name)) {
+            return Err(Failure::input(format!(
+                "--queue {name}: {} has no switch of this name",
+                path.display()
+            )));
         }
         Ok(Self { path: path.to_owned(), read })
     }
@@ -170,7 +184,14 @@ impl Topology {
             let runtime =
                 switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
             let files: Vec<PathBuf> = runtime.into_iter().collect();
-            network.switch(name, with_entries(program, &files, options, way, arguments)?);
+            let at = network.switch(name, with_entries(program, &files, options, way, arguments)?);
+            let mut queues = Configuration::default();
+            for file in &files {
+                queues.0.extend(entries::queues(file)?.0);
+            }
+            // The topology says more about the switch than the file of its entries.
+            queues.0.extend(switch.queues.0.clone());
+            network.set_queues(at, queues);
         }
         for [one, other] in &self.read.links {
             if let (Some(one), Some(other)) = (self.end(one), self.end(other)) {

@@ -169,7 +169,7 @@ pub(crate) fn command() -> Command {
         .long_about(LONG_ABOUT)
 }
 
-fn device_arguments() -> [Arg; 14] {
+fn device_arguments() -> [Arg; 16] {
     [
         Arg::new("path")
             .long("path")
@@ -191,7 +191,9 @@ fn device_arguments() -> [Arg; 14] {
             .help("A port and the network interface behind it")
             .long_help(
                 "A port and the network interface behind it, such as 1@veth0, or capture files, such as \
-                 2@pcap:IN,OUT[,repeat], either of which may be omitted.",
+                 2@pcap:IN,OUT[,repeat], either of which may be omitted. In a program whose ports are strings for \
+                 controllers (@p4runtime_translation), the name of the interface stands for the port, and so do \
+                 the decimal digits of its number.",
             ),
         Arg::new("device-id")
             .long("device-id")
@@ -220,8 +222,20 @@ fn device_arguments() -> [Arg; 14] {
             .long_help(
                 "The number of queues of a port. A packet of v1model whose standard_metadata.priority is not below \
                  this number is dropped. Of the copies of one packet for one port, the copy with the highest \
-                 priority leaves first. Packets do not wait between ingress and egress, so priorities \
-                 do not let one packet overtake another.",
+                 priority leaves first. Packets of ports without --queue do not wait between ingress and egress, \
+                 so priorities do not let one packet overtake another there.",
+            ),
+        Arg::new("queue")
+            .long("queue")
+            .value_name("port=PORT KEY=VALUE ...")
+            .action(ArgAction::Append)
+            .conflicts_with("devices")
+            .help("Give a port queues with rates, depths and priorities, such as 'port=2 rate=10Mbps'")
+            .long_help(
+                "Give a port queues between ingress and egress, as 'port=2 rate=10Mbps queues=8 depth=64,96kB', or \
+                 set one of them, as 'port=2 queue=7 rate=2Mbps burst=3kB'. v1model's standard_metadata.priority or \
+                 PSA's class of service is the number of the queue; the largest is the most urgent. The switch \
+                 reports how exactly it paced packets. It has one worker then. docs/queues.md has all keys.",
             ),
         Arg::new("workers")
             .long("workers")
@@ -272,6 +286,17 @@ fn device_arguments() -> [Arg; 14] {
                  and left unchanged; see --state-repair.",
             ),
         flag("journal-sync", "Acknowledge a write only when it is on the disk, which is slower"),
+        Arg::new("check-references")
+            .long("check-references")
+            .action(ArgAction::SetTrue)
+            .help("Refuse writes whose @refers_to names what does not exist, and deletes of what is referred to")
+            .long_help(
+                "Refuse a write if what it refers to does not exist, and a delete of what is referred to. \
+                 @refers_to(TABLE, FIELD) on a key or parameter declares a reference to an entry of a table, \
+                 and builtin::multicast_group_table or builtin::clone_session_table one to a multicast group \
+                 or clone session. The updates of a batch are checked in order. P4Runtime leaves the check to \
+                 the target. Entries that --runtime-json gives or --state restores are not checked.",
+            ),
         Arg::new("state-repair")
             .long("state-repair")
             .value_name("OTHER")

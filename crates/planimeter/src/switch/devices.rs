@@ -13,6 +13,7 @@ use packetio::af_packet::RingMemory;
 use packetio::tap::record;
 use packetio::{PortSpec, Source, SpecError};
 use prost::Message;
+use queues::Configuration;
 use serde::Deserialize;
 use softswitch::runtime_json::RuntimeJson;
 use softswitch::{DeviceConfig, Durability, V1ModelSettings};
@@ -32,6 +33,7 @@ pub(crate) struct Planned {
     updates: Vec<Update>,
     state: Option<PathBuf>,
     ports: Vec<PortName>,
+    queues: Configuration,
 }
 
 /// A port of a device: its specification, and the text from which the specification was parsed.
@@ -82,6 +84,8 @@ struct DeviceTable {
     state: Option<PathBuf>,
     #[serde(default)]
     ports: Vec<String>,
+    #[serde(default)]
+    queues: Vec<String>,
 }
 
 /// Returns the devices of the switch, as the command line or the file of `--devices` describes
@@ -94,7 +98,9 @@ pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
         let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
         let program = arguments::program(matches);
         let (runtime_json, state) = (path("runtime-json"), path("state"));
-        let wanted = Wanted { id, cpu_port, program, runtime_json, state };
+        let queues: Vec<String> =
+            matches.get_many::<String>("queue").unwrap_or_default().cloned().collect();
+        let wanted = Wanted { id, cpu_port, program, runtime_json, state, queues: &queues };
         return Ok(vec![wanted.plan(ports.cloned().collect(), matches)?]);
     };
     let wrong = |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", file.display()));
@@ -109,6 +115,7 @@ pub(crate) fn planned(matches: &ArgMatches) -> Result<Vec<Planned>, Failure> {
             program: device.p4.as_deref(),
             runtime_json: device.runtime_json.as_deref(),
             state: device.state.as_deref(),
+            queues: &device.queues,
         };
         wanted.plan(ports, matches)
     });
@@ -122,6 +129,8 @@ struct Wanted<'a> {
     program: Option<&'a Path>,
     runtime_json: Option<&'a Path>,
     state: Option<&'a Path>,
+    /// The lines that configure queues of ports.
+    queues: &'a [String],
 }
 
 impl Wanted<'_> {
@@ -134,6 +143,7 @@ impl Wanted<'_> {
             updates: Vec::new(),
             state: self.state.map(Path::to_owned),
             ports,
+            queues: Configuration::default(),
         };
         planned.check_ports(matches)?;
         if let Some(path) = self.program {
@@ -146,6 +156,9 @@ impl Wanted<'_> {
         if let Some(path) = self.runtime_json {
             planned.take_runtime_json(path)?;
         }
+        // The command line and the file of devices replace the queues of a port.
+        planned.queues.0.extend(Configuration::parse(self.queues).map_err(Failure::input)?.0);
+        planned.check_queues()?;
         Ok(planned)
     }
 }
@@ -180,6 +193,18 @@ impl Planned {
         Ok(())
     }
 
+    /// Returns an error unless each port with queues is a port of the device.
+    fn check_queues(&self) -> Result<(), Failure> {
+        let is_port = |number: &u32| self.ports.iter().any(|port| port.spec.number == *number);
+        match self.queues.0.keys().find(|number| !is_port(number)) {
+            Some(number) => Err(Failure::input(format!(
+                "port {number} of device {} has queues, but no interface: add it with -i {number}@INTERFACE",
+                self.id
+            ))),
+            None => Ok(()),
+        }
+    }
+
     /// Adds the entries of the `runtime.json` file at `path` to the device, and the pipeline that
     /// the file names if no other program was given.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
@@ -210,6 +235,7 @@ impl Planned {
         let p4info = self.pipeline.as_ref().and_then(|pipeline| pipeline.p4info.as_ref());
         let updates = p4info.map(|p4info| runtime.updates(p4info)).transpose();
         self.updates = updates.map_err(|error| wrong(&error))?.unwrap_or_default();
+        self.queues = runtime.queues;
         Ok(())
     }
 }
@@ -254,6 +280,8 @@ pub(crate) struct Common {
     pub(crate) path: softswitch::Path,
     pub(crate) v1model: V1ModelSettings,
     pub(crate) durability: Durability,
+    /// Whether references between entities are checked.
+    pub(crate) check_references: bool,
 }
 
 /// Opens the ports of all devices, and returns the configurations with which the devices start. If
@@ -265,7 +293,7 @@ pub(crate) fn open(
     common: Common,
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
-    let Common { path, v1model, durability } = common;
+    let Common { path, v1model, durability, check_references } = common;
     let devices = planned.iter().map(|device| {
         let ports = device.ports.iter().map(|port| {
             let failure = |error: &dyn fmt::Display| {
@@ -289,6 +317,8 @@ pub(crate) fn open(
             updates: device.updates.clone(),
             state: device.state.clone(),
             durability,
+            queues: device.queues.clone(),
+            check_references,
             ports: ports.collect::<Result<_, Failure>>()?,
         })
     });

@@ -266,6 +266,7 @@ mod tests {
                 port(1, "veth0", counters, None),
                 port(2, "veth1", Default::default(), Some(io::ErrorKind::StorageFull)),
             ],
+            ..DeviceState::default()
         }
     }
 

@@ -109,12 +109,16 @@ fn updates_are_compared_by_table_occupancy_and_atomicity() {
 /// tried.
 #[test]
 fn the_switch_meets_every_requirement_of_the_specification() {
-    let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
-    let switch = Switch::of(command, "crates/judge/tests/everything.p4", &[]);
+    let Some(namespace) = network() else { return };
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let ports = ["-i", "1@s1", "-i", "2@s2"];
+    let switch = Switch::of(command, "crates/judge/tests/everything.p4", &ports);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let place = run.to_string_lossy();
-    let output = planimeter("dut", &[&switch.1, "--conformance", "--quiet", "-o", &place]);
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.args(["dut", &switch.1, "--conformance", "--commit", "--quiet"]);
+    command.args(["--port", "1@h1", "--port", "2@h2", "-o"]).arg(&run);
+    let output = command.output().expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let result = document::result(&run);
     let rows = result["sections"][0]["tables"][1]["rows"].as_array().expect("rows");
@@ -131,6 +135,32 @@ fn the_switch_meets_every_requirement_of_the_specification() {
     browser::check(&run);
 }
 
+/// A switch that started without a pipeline runs the one that is pushed.
+#[test]
+fn a_pipeline_is_pushed_before_it_is_judged() {
+    let switch = Switch::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "--no-p4", &[]);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("run").to_string_lossy().into_owned();
+    let conformance = [&switch.1, "--conformance", "-q", "-o", &place];
+    let without = planimeter("dut", &conformance);
+    assert_eq!(without.status.code(), Some(2), "{}", stderr(&without));
+    assert!(stderr(&without).contains("runs no pipeline"), "{}", stderr(&without));
+    let program = root.join("programs/router.p4").to_string_lossy().into_owned();
+    let output = planimeter("dut", &[&conformance[..], &["--commit", "--push", &program]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let result = document::result(Path::new(&place));
+    let rows = result["sections"][0]["tables"][1]["rows"].as_array().expect("rows");
+    let verdict = |id: &str| {
+        let row = rows.iter().find(|row| row[1] == id).expect("the requirement");
+        (row[4].clone(), row[5].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(verdict("commit-clears-the-tables").0, "met");
+    let (packet_in, why) = verdict("packet-in-metadata");
+    assert_eq!(packet_in, "not applicable", "{why}");
+    assert!(why.contains("--port"), "{why}");
+}
+
 #[test]
 fn random_requests_show_no_fault_and_sequences_are_repeated() {
     let switch = Switch::start();
@@ -142,7 +172,13 @@ fn random_requests_show_no_fault_and_sequences_are_repeated() {
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains("No fault: in 200 requests"), "{}", stdout(&output));
     let result = document::result(Path::new(&run));
-    assert_eq!(result["sections"][0]["tables"][0]["rows"].as_array().map(Vec::len), Some(12));
+    let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+    for name in ["entry", "default entry", "counter cell", "direct counter", "clone session"] {
+        let article = if name.starts_with('e') { "an" } else { "a" };
+        let what = format!("modification of {article} {name}");
+        let row = rows.iter().find(|row| row[0] == what.as_str()).expect("the modifications");
+        assert!(row[1]["value"].as_f64().expect("a count") > 0.0, "none was accepted: {row}");
+    }
     browser::check(Path::new(&run));
     // The table 0 does not exist, so the update is refused.
     let sequence = place("sequence.jsonl");
@@ -332,8 +368,8 @@ fn an_interrupted_measurement_with_packets_leaves_no_entry() {
     assert!(!text.contains("entries before the measurement"), "{text}");
 }
 
-/// Returns the command that makes one test with packets in a namespace.
-fn with_packets(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
+/// Returns the command that makes one test with two ports in a namespace.
+fn with_two_ports(namespace: &Namespace, switch: &Switch, test: &str, program: &str) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     command.current_dir(root).args(["dut", &switch.1, "--plan", test, "--quiet"]);
@@ -385,7 +421,7 @@ fn measure_slow_path(namespace: &Namespace, program: &str, cpu_port: &str) {
     let before = state(namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(namespace, &switch, "slow-path", program);
+    let mut command = with_two_ports(namespace, &switch, "slow-path", program);
     let output = command
         .args(["--quick", "--cpu-port", cpu_port])
         .arg("-o")
@@ -430,7 +466,7 @@ fn an_interrupted_slow_path_leaves_the_default_entry_as_it_was() {
     let switch = Switch::of(namespace.command(env!("CARGO_BIN_EXE_planimeter")), program, &ports);
     let before = state(&namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
-    let mut command = with_packets(&namespace, &switch, "slow-path", program);
+    let mut command = with_two_ports(&namespace, &switch, "slow-path", program);
     command.args(["--time", "60s", "-o"]).arg(folder.path().join("run"));
     let mut child = command.stdout(Stdio::null()).spawn().expect("the command runs");
     // The measurement has begun when the default entry is another one.
@@ -451,7 +487,7 @@ fn digests_are_measured_and_their_configuration_is_deleted() {
     let before = state(&namespace, &switch);
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
-    let mut command = with_packets(&namespace, &switch, "digests", program);
+    let mut command = with_two_ports(&namespace, &switch, "digests", program);
     let output = command.arg("--quick").arg("-o").arg(&run).output().expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert_eq!(state(&namespace, &switch), before);

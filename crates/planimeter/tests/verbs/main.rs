@@ -25,6 +25,7 @@ mod moving;
 mod p4;
 mod pages;
 mod paths;
+mod queues;
 mod ranks;
 mod reproduce;
 mod results;

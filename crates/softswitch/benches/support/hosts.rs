@@ -75,6 +75,7 @@ impl Network {
             let ports = ports
                 .map(|(number, name)| (number, af_packet::open(name, 1).expect("an interface")));
             let device = DeviceConfig {
+                queues: Default::default(),
                 id: 1,
                 cpu_port: 255,
                 path,
@@ -83,6 +84,7 @@ impl Network {
                 updates,
                 state: None,
                 durability: softswitch::Durability::default(),
+                check_references: false,
                 ports: ports.collect(),
             };
             let address = "127.0.0.1:0".parse().expect("an address");

@@ -19,7 +19,11 @@ actions {
 "#;
 
 fn updates(json: &str) -> Result<Vec<Update>, String> {
-    let p4info = text::parse(P4INFO).expect("it is right");
+    updates_of(P4INFO, json)
+}
+
+fn updates_of(p4info: &str, json: &str) -> Result<Vec<Update>, String> {
+    let p4info = text::parse(p4info).expect("it is right");
     let parsed = RuntimeJson::parse(json).map_err(|error| error.to_string())?;
     parsed.updates(&p4info).map_err(|error| error.to_string())
 }
@@ -29,6 +33,24 @@ fn entry(json: &str) -> Result<TableEntry, String> {
     match updates.first().and_then(|update| update.entity.as_ref()?.entity.as_ref()) {
         Some(Kind::TableEntry(entry)) => Ok(entry.clone()),
         other => panic!("{other:?}"),
+    }
+}
+
+/// A parameter without a width is a string, also if the text looks like an address.
+#[test]
+fn strings_stay_as_they_are() {
+    let p4info = P4INFO.replace("name: \"port\" bitwidth: 9", "name: \"port\"");
+    for (written, text) in
+        [("\"Ethernet0\"", "Ethernet0"), ("\"10.0.0.1\"", "10.0.0.1"), ("12", "12")]
+    {
+        let json = format!(
+            r#"{{"target": "bmv2", "table_entries": [{{"table": "ipv4_lpm",
+            "action_name": "ipv4_forward", "priority": 1,
+            "action_params": {{"dstAddr": 1, "port": {written}}}}}]}}"#
+        );
+        let updates = updates_of(&p4info, &json).expect("it is right");
+        let found = format!("{:?}", updates[0]);
+        assert!(found.contains(&format!("param_id: 2, value: b\"{text}\"")), "{found}");
     }
 }
 

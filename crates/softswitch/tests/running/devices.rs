@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
     DeviceConfig {
+        queues: Default::default(),
         id,
         cpu_port: CPU_PORT,
         path: crate::PATH,
@@ -16,6 +17,7 @@ fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
+        check_references: false,
         ports,
     }
 }
@@ -62,6 +64,7 @@ fn v1model_runs_with_the_settings_of_the_device() {
     // The input port is attached last, since ports are attached in this order.
     let ports = vec![(300, near), (511, other_near), (1, input)];
     let device = DeviceConfig {
+        queues: Default::default(),
         v1model: V1ModelSettings { drop_port: 300, priority_queues: 4 },
         pipeline: Some(program),
         ..device(1, ports)
@@ -88,6 +91,7 @@ fn devices_that_cannot_start_report_the_reason() {
     let mismatched = Switch::start(two_workers, vec![device(1, near)]);
     assert!(matches!(mismatched, Err(StartError::Queues { queues: 1, workers: 2, .. })));
     let broken = DeviceConfig {
+        queues: Default::default(),
         pipeline: Some(p4runtime::proto::v1::ForwardingPipelineConfig {
             p4_device_config: "control c() {".into(),
             ..pushed(PROGRAM)

@@ -135,6 +135,7 @@ impl Bench {
     ) -> Result<Self, StartError> {
         let (far, near) = lines(ports);
         let device = DeviceConfig {
+            queues: Default::default(),
             id: DEVICE,
             cpu_port: CPU_PORT,
             path: crate::PATH,
@@ -143,6 +144,7 @@ impl Bench {
             updates: Vec::new(),
             state: state.map(Path::to_owned),
             durability,
+            check_references: false,
             ports: near,
         };
         let switch = Switch::start(options, vec![device])?;

@@ -1,7 +1,6 @@
-//! Tests of programs with types that controllers see as strings. Operations that need no
-//! translation work; those that need one are refused with an error that names the translated type.
+//! Tests of programs with types that controllers see as strings, through P4Runtime.
 
-use crate::support::{Bench, Controller, TIMEOUT, pushed};
+use crate::support::{Bench, Controller, DEVICE, TIMEOUT, pushed};
 use p4runtime::client::WriteError;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
@@ -86,6 +85,10 @@ impl Ids {
         v1::Action { action_id: self.action(action), params }
     }
 
+    fn without_arguments(&self, action: &str) -> v1::Action {
+        v1::Action { action_id: self.action(action), params: Vec::new() }
+    }
+
     fn entry(&self, table: &str, r#match: Vec<v1::FieldMatch>, action: v1::Action) -> Kind {
         let action = v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) };
         let (table_id, action) = (self.table(table), Some(action));
@@ -110,26 +113,33 @@ fn optional(field_id: u32, value: &'static [u8]) -> v1::FieldMatch {
     v1::FieldMatch { field_id, field_match_type }
 }
 
-/// Writes one entity, which must be refused, and returns the reason.
-async fn refused(controller: &mut Controller, kind: v1::update::Type, entity: Kind) -> String {
+/// Writes one entity, which must be refused with this code, and returns the reason.
+async fn refused(
+    controller: &mut Controller,
+    kind: v1::update::Type,
+    entity: Kind,
+    code: Code,
+) -> String {
     let update =
         v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) };
     let written = controller.client.write(vec![update], Atomicity::ContinueOnError).await;
     let Err(WriteError::Updates { refused, .. }) = written else { panic!("{written:?}") };
-    assert_eq!(refused[0].code, Code::Unimplemented, "{refused:?}");
+    assert_eq!(refused[0].code, code, "{refused:?}");
     refused[0].message.clone()
+}
+
+async fn write(controller: &mut Controller, kind: v1::update::Type, entity: Kind) {
+    let update =
+        v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) };
+    let written = controller.client.write(vec![update], Atomicity::ContinueOnError).await;
+    written.expect("it is right");
 }
 
 /// Reads entities, or returns the reason for which the read was refused.
 async fn read(controller: &mut Controller, entity: Kind) -> Result<Vec<Kind>, String> {
     let read = controller.client.read(vec![v1::Entity { entity: Some(entity) }]).await;
-    read.map(|found| found.into_iter().filter_map(|entity| entity.entity).collect()).map_err(
-        |status| {
-            let errors = batch_errors(&status);
-            assert_eq!(errors[0].canonical_code, Code::Unimplemented as i32, "{errors:?}");
-            errors[0].message.clone()
-        },
-    )
+    read.map(|found| found.into_iter().filter_map(|entity| entity.entity).collect())
+        .map_err(|status| batch_errors(&status)[0].message.clone())
 }
 
 async fn started(ports: u32) -> (Bench, Controller, Ids) {
@@ -139,168 +149,161 @@ async fn started(ports: u32) -> (Bench, Controller, Ids) {
     (bench, controller, Ids(schema))
 }
 
-#[tokio::test]
-async fn entities_without_translation_work() {
-    let (mut bench, mut controller, ids) = started(3).await;
-    // The packet hits the default entry of the program, which controllers cannot express.
-    bench.send(1, &[7, 7]);
-    assert_eq!(bench.receive(2, 1), [[7, 7]]);
-    let entries = [
-        ids.entry("plain", vec![exact(1, &[20])], ids.call("forward", &[3])),
-        ids.entry("to_name", vec![exact(1, &[21])], ids.call("forward", &[3])),
-        ids.entry("maybe", vec![exact(2, &[22])], ids.call("forward", &[3])),
-    ];
-    let maybe = |kind: &mut Kind| match kind {
-        // An omitted field needs no translation.
-        Kind::TableEntry(entry) if entry.table_id == ids.table("maybe") => entry.priority = 1,
-        _ => {}
-    };
-    let mut entries = entries;
-    entries.iter_mut().for_each(maybe);
-    controller.insert(entries.clone()).await;
-    for to in [20, 21] {
-        bench.send(1, &[to, 0]);
-        assert_eq!(bench.receive(3, 1), [[to, 0]]);
-    }
-    let all = Kind::TableEntry(v1::TableEntry::default());
-    let mut found = read(&mut controller, all).await.expect("a wildcard leaves out what needs one");
-    found.sort_by_key(|kind| match kind {
-        Kind::TableEntry(entry) => entries.iter().position(|one| match one {
-            Kind::TableEntry(one) => one.table_id == entry.table_id,
-            _ => false,
-        }),
-        _ => None,
-    });
-    assert_eq!(found, entries);
-    for table in ["plain", "by_name", "to_name", "maybe"] {
-        read(&mut controller, ids.read(table, false)).await.expect(table);
-    }
-    let defaults = v1::TableEntry { is_default_action: true, ..Default::default() };
-    let defaults = read(&mut controller, Kind::TableEntry(defaults)).await.expect("a wildcard");
-    assert!(!defaults.is_empty());
-    let calls = ids.table("calls");
-    assert!(
-        !defaults.iter().any(|kind| matches!(kind, Kind::TableEntry(one) if one.table_id == calls))
-    );
-    let registers = read(&mut controller, Kind::RegisterEntry(v1::RegisterEntry::default())).await;
-    assert_eq!(registers.expect("a wildcard").len(), 4, "those of the other register");
+fn bytes(text: &'static str) -> v1::P4Data {
+    v1::P4Data { data: Some(v1::p4_data::Data::Bitstring(text.as_bytes().into())) }
 }
 
+/// Every kind of entity that contains strings is read as it was written, and packets see the ports
+/// that decimal strings name.
 #[tokio::test]
-async fn writes_that_need_a_translation_are_refused_by_name() {
-    use v1::update::Type::{Delete, Insert, Modify};
-    let (mut bench, mut controller, ids) = started(2).await;
-    let forward = || ids.call("forward", &[2]);
-    let named = || vec![exact(1, b"Ethernet0")];
-    let member = v1::ActionProfileMember {
-        action_profile_id: ids.0.action_profiles().iter().next().expect("one").id.0,
+async fn entities_are_read_as_they_were_written() {
+    use v1::update::Type::{Insert, Modify};
+    let (mut bench, mut controller, ids) = started(4).await;
+    let profile = ids.0.action_profiles().iter().next().expect("one").id.0;
+    let member = Kind::ActionProfileMember(v1::ActionProfileMember {
+        action_profile_id: profile,
         member_id: 1,
-        action: Some(ids.call("send", b"Ethernet0")),
-    };
-    let Kind::TableEntry(default) = ids.entry("calls", Vec::new(), ids.call("send", b"Ethernet0"))
+        action: Some(ids.call("send", b"4")),
+    });
+    let Kind::TableEntry(mut by_member) =
+        ids.entry("by_member", vec![exact(1, &[22])], ids.call("send", b"0"))
     else {
         unreachable!()
     };
-    let default = v1::TableEntry { is_default_action: true, ..default };
+    let runs = v1::table_action::Type::ActionProfileMemberId(1);
+    by_member.action = Some(v1::TableAction { r#type: Some(runs) });
     let Kind::TableEntry(maybe) =
-        ids.entry("maybe", vec![optional(1, b"Ethernet0"), exact(2, &[1])], forward())
+        ids.entry("maybe", vec![optional(1, b"1"), exact(2, &[23])], ids.call("forward", &[3]))
     else {
         unreachable!()
     };
+    let entries = [
+        ids.entry("by_name", vec![exact(1, b"2")], ids.call("forward", &[3])),
+        ids.entry("by_name", vec![exact(1, b"not there")], ids.call("forward", &[2])),
+        ids.entry("to_name", vec![exact(1, &[21])], ids.call("send", b"3")),
+        // The table is applied after by_name and maybe, and its default action sends to port 2.
+        ids.entry("calls", vec![exact(1, &[7])], ids.without_arguments("NoAction")),
+        ids.entry("calls", vec![exact(1, &[23])], ids.without_arguments("NoAction")),
+        Kind::TableEntry(by_member),
+        Kind::TableEntry(v1::TableEntry { priority: 1, ..maybe }),
+    ];
+    write(&mut controller, Insert, member.clone()).await;
+    controller.insert(entries.clone()).await;
+    for entry in &entries {
+        let Kind::TableEntry(one) = entry else { unreachable!() };
+        let key = v1::TableEntry { action: None, ..one.clone() };
+        assert_eq!(read(&mut controller, Kind::TableEntry(key)).await, Ok(vec![entry.clone()]));
+    }
+    let members = v1::ActionProfileMember { action_profile_id: profile, ..Default::default() };
+    let members = Kind::ActionProfileMember(members);
+    assert_eq!(read(&mut controller, members).await, Ok(vec![member]));
+    // From port 2, the entry by_name forwards; from port 1, the default action sends to port 2.
+    bench.send(2, &[7, 0]);
+    assert_eq!(bench.receive(3, 1), [[7, 0]]);
+    bench.send(1, &[8, 0]);
+    assert_eq!(bench.receive(2, 1), [[8, 0]]);
+    for (to, port) in [(21, 3), (22, 4), (23, 3)] {
+        bench.send(1, &[to, 0]);
+        assert_eq!(bench.receive(port, 1), [[to, 0]]);
+    }
+
+    // The program's own numbers are ports as well.
+    let Ok(fixed) = read(&mut controller, ids.read("fixed", false)).await else { panic!() };
+    let Some(Kind::TableEntry(fixed)) = fixed.first() else { panic!("{fixed:?}") };
+    assert_eq!(fixed.r#match, [exact(1, b"1")]);
+    let Ok(calls) = read(&mut controller, ids.read("calls", true)).await else { panic!() };
+    let Some(Kind::TableEntry(calls)) = calls.first() else { panic!("{calls:?}") };
+    let action = ids.call("send", b"2");
+    assert_eq!(
+        calls.action.as_ref().and_then(|one| one.r#type.clone()),
+        Some(v1::table_action::Type::Action(action))
+    );
+
     let registers = ids.0.registers();
     let seen = registers.iter().find(|register| register.alias == "seen").expect("one").id.0;
-    let data = v1::p4_data::Data::Bitstring(b"Ethernet0".as_slice().into());
-    let register = v1::RegisterEntry {
-        register_id: seen,
-        index: Some(v1::Index { index: 1 }),
-        data: Some(v1::P4Data { data: Some(data) }),
+    let cell = |index, data| {
+        let index = Some(v1::Index { index });
+        Kind::RegisterEntry(v1::RegisterEntry { register_id: seen, index, data })
     };
-    let digest_id = ids.0.digests().iter().next().expect("one").id.0;
-    let config = Some(v1::digest_entry::Config::default());
-    for (kind, entity, names) in [
-        (Insert, ids.entry("by_name", named(), forward()), ["match field 'm.name'", "by_name"]),
-        (Modify, ids.entry("by_name", named(), forward()), ["match field 'm.name'", "by_name"]),
-        (Delete, ids.entry("by_name", named(), forward()), ["match field 'm.name'", "by_name"]),
-        (
-            Insert,
-            Kind::TableEntry(v1::TableEntry { priority: 1, ..maybe }),
-            ["match field 'm.name'", "maybe"],
-        ),
-        (
-            Insert,
-            ids.entry("to_name", vec![exact(1, &[1])], ids.call("send", b"Ethernet0")),
-            ["parameter 'port' of action 'i.send'", "to_name"],
-        ),
-        (Modify, Kind::TableEntry(default), ["parameter 'port' of action 'i.send'", "calls"]),
-        (
-            Insert,
-            Kind::ActionProfileMember(member),
-            ["parameter 'port' of action 'i.send'", "profile"],
-        ),
-        (Modify, Kind::RegisterEntry(register), ["register 'i.seen'", "string"]),
-        (Insert, Kind::DigestEntry(v1::DigestEntry { digest_id, config }), ["digest", "learned_t"]),
-    ] {
-        let message = refused(&mut controller, kind, entity).await;
-        for name in names {
-            assert!(message.contains(name), "no {name:?} in {message}");
-        }
-        assert!(message.contains("translation to strings is not served yet"), "{message}");
-    }
-    // The refused write left the entry unchanged.
-    bench.send(1, &[1, 9]);
-    assert_eq!(bench.receive(2, 1), [[1, 9]]);
-}
-
-#[tokio::test]
-async fn reads_that_need_a_translation_are_refused_by_name() {
-    let (mut bench, mut controller, ids) = started(2).await;
-    bench.send(1, &[1, 1]);
-    bench.receive(2, 1);
-    let registers = ids.0.registers();
-    let seen = registers.iter().find(|register| register.alias == "seen").expect("one").id.0;
-    let register =
-        |register_id| Kind::RegisterEntry(v1::RegisterEntry { register_id, ..Default::default() });
-    let Kind::TableEntry(by_name) = ids.read("by_name", false) else { unreachable!() };
-    let one = v1::TableEntry { r#match: vec![exact(1, b"Ethernet0")], ..by_name };
-    for (entity, names) in [
-        (ids.read("fixed", false), ["match field 'm.name'", "fixed"]),
-        (Kind::TableEntry(one), ["match field 'm.name'", "by_name"]),
-        (ids.read("calls", true), ["parameter 'port' of action 'i.send'", "calls"]),
-        (register(seen), ["register 'i.seen'", "string"]),
-    ] {
-        let message = read(&mut controller, entity).await.expect_err(names[1]);
-        for name in names {
-            assert!(message.contains(name), "no {name:?} in {message}");
-        }
+    write(&mut controller, Modify, cell(1, Some(bytes("Ethernet0")))).await;
+    for (index, text) in [(0, "1"), (1, "Ethernet0"), (2, "0")] {
+        let found = read(&mut controller, cell(index, None)).await;
+        assert_eq!(found, Ok(vec![cell(index, Some(bytes(text)))]));
     }
 }
 
-/// The switch has no translation table, so any number sent in the place of a name would be
-/// arbitrary: packet-ins are dropped, counted and logged, and packet-outs are refused.
+/// Refused updates, deletions and reads assign no numbers: the register shows that the next string
+/// gets the least free one.
 #[tokio::test]
-async fn packets_of_controllers_need_a_translation() {
-    let (mut bench, logged) = Bench::logging(2);
-    let mut controller = Controller::with(&bench.switch, NAMED).await;
+async fn refusals_reads_and_deletions_assign_no_numbers() {
+    use v1::update::Type::{Delete, Insert, Modify};
+    let (bench, mut controller, ids) = started(2).await;
+    let entry = |name| ids.entry("by_name", vec![exact(1, name)], ids.call("forward", &[2]));
+    let message = refused(&mut controller, Delete, entry(b"a"), Code::NotFound).await;
+    assert!(message.contains("'a' of type 'name_t' has no number"), "{message}");
+    refused(&mut controller, Modify, entry(b"b"), Code::NotFound).await;
+    let Kind::TableEntry(one) = entry(b"c") else { unreachable!() };
+    let one = Kind::TableEntry(v1::TableEntry { action: None, ..one });
+    assert_eq!(read(&mut controller, one).await, Ok(Vec::new()));
+    refused(&mut controller, Insert, entry(b""), Code::OutOfRange).await;
+    let message = refused(&mut controller, Insert, entry(b"512"), Code::OutOfRange).await;
+    assert!(message.contains("port 512 needs more than the 9 bits"), "{message}");
+    controller.insert([entry(b"d")]).await;
+    let translations = bench.switch.translations(DEVICE).expect("a program runs");
+    let assigned: Vec<_> = translations.assigned().into_iter().map(|pair| pair.number).collect();
+    // Ports 1 and 2 are there, and the cells of the register contain 0.
+    assert_eq!(assigned, [3]);
+    let message = refused(&mut controller, Insert, entry(b"3"), Code::FailedPrecondition).await;
+    assert!(message.contains("port 3 of type 'name_t' is in use as 'd'"), "{message}");
+}
+
+/// The metadata of packet-ins and packet-outs are strings, and the fields after a string are where
+/// the program has them.
+#[tokio::test]
+async fn packets_of_controllers_have_strings() {
+    let source = NAMED.replace("b.extract(h.h); transition accept; }", START);
+    let source = source.replace(
+        "seen.write(0, m.name);",
+        "if (h.packet_out.isValid()) { \
+        s.egress_spec = (bit<9>) h.packet_out.egress_port; h.h.tag = (bit<8>) h.packet_out.pad; \
+        h.packet_out.setInvalid(); return; }",
+    );
+    let source = source.replace(
+        "h.packet_in.ingress_port = m.name;",
+        "h.packet_in.ingress_port = m.name; h.packet_in.reason = 5;",
+    );
+    let mut bench = Bench::new(2);
+    let mut controller = Controller::with(&bench.switch, &source).await;
     let metadata =
         |metadata_id, value: &'static [u8]| v1::PacketMetadata { metadata_id, value: value.into() };
-    let packet = v1::PacketOut {
-        payload: (&[2, 2][..]).into(),
-        metadata: vec![metadata(1, b"2"), metadata(2, &[0])],
+    let out = |port| v1::PacketOut {
+        payload: (&[2, 2, 3][..]).into(),
+        metadata: vec![metadata(1, port), metadata(2, &[9])],
     };
-    assert_eq!(controller.sender.packet_outs([packet]), 1);
-    let Some(Response::Error(error)) = controller.receiver.next().await.expect("a stream") else {
-        panic!("it was taken")
-    };
-    assert_eq!(error.canonical_code, Code::Unimplemented as i32);
-    assert!(error.message.contains("(egress_port) is translated to a string"), "{error:?}");
+    assert_eq!(controller.sender.packet_outs([out(b"nowhere"), out(b"2")]), 2);
+    let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
+    let Ok(Some(Response::Error(error))) = next.expect("in time") else { panic!("it was taken") };
+    assert_eq!(error.canonical_code, Code::InvalidArgument as i32);
+    assert!(error.message.contains("(egress_port): the string 'nowhere'"), "{error:?}");
+    assert_eq!(bench.receive(2, 1), [[2, 9, 3]]);
     bench.send(1, &[255, 0]);
-    bench.send(1, &[7, 7]);
-    assert_eq!(bench.receive(2, 1), [[7, 7]]);
-    let activity = &bench.switch.state()[0].activity;
-    assert_eq!((activity.packet_ins, activity.packet_ins_dropped), (1, 1));
-    let logged = logged.text();
-    assert!(logged.contains("packet-ins are dropped"), "{logged}");
-    assert!(logged.contains("(ingress_port) is translated to a string"), "{logged}");
+    let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
+    let Ok(Some(Response::Packet(packet))) = next.expect("in time") else { panic!("no packet") };
+    assert_eq!(packet.metadata, [metadata(1, b"1"), metadata(2, &[5])]);
+}
+
+/// A digest has the names of ports.
+#[tokio::test]
+async fn digests_have_strings() {
+    let (mut bench, mut controller, ids) = started(2).await;
+    let digest_id = ids.0.digests().iter().next().expect("one").id.0;
+    let config = Some(v1::digest_entry::Config { max_list_size: 1, ..Default::default() });
+    controller.insert([Kind::DigestEntry(v1::DigestEntry { digest_id, config })]).await;
+    bench.send(1, &[7, 9]);
+    let next = tokio::time::timeout(TIMEOUT, controller.receiver.next()).await;
+    let Ok(Some(Response::Digest(list))) = next.expect("in time") else { panic!("no digest") };
+    let Some(v1::p4_data::Data::Struct(learned)) = &list.data[0].data else { panic!("{list:?}") };
+    assert_eq!(learned.members[0], bytes("1"));
 }
 
 /// Translated types with another bit width are numbers and not strings, and are converted as

@@ -138,6 +138,7 @@ impl Case<'_> {
         let entries = RuntimeJson::parse(self.entries).expect("entries");
         let p4info = pipeline.p4info.as_ref().expect("it has a P4Info");
         let device = DeviceConfig {
+            queues: Default::default(),
             id: 1,
             cpu_port: 255,
             path,
@@ -146,6 +147,7 @@ impl Case<'_> {
             pipeline: Some(pipeline),
             state: None,
             durability: softswitch::Durability::default(),
+            check_references: false,
             ports: (1..).zip(wires.iter().zip(self.mtus)).map(port).collect(),
         };
         let address = "127.0.0.1:0".parse().expect("an address");

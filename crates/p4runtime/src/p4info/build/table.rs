@@ -182,6 +182,7 @@ pub(super) fn match_fields(
             name: field.name.clone(),
             kind,
             value,
+            translated: types.translated(field.type_name.as_ref()),
         });
     }
     unique(&checked, owner, |field| (field.id, &field.name))?;

@@ -62,12 +62,13 @@ impl WriteLog for Log {
     }
 
     fn begin(&mut self, config: v1::ForwardingPipelineConfig) -> Result<(), EntityError> {
-        self.replace(config, &mut |_| Ok(()))
+        self.replace(config, &[], &mut |_| Ok(()))
     }
 
     fn replace(
         &mut self,
         config: v1::ForwardingPipelineConfig,
+        _pairs: &[::entities::TranslationPair],
         state: &mut StateVisitor<'_>,
     ) -> Result<(), EntityError> {
         self.check()?;

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 /// The values of a packet's user-defined metadata, one for each type. A type that is missing here
 /// has its initial value.
+#[derive(Clone, Debug)]
 pub(super) struct Shared<V>(BTreeMap<TypeId, V>);
 
 impl<V> Default for Shared<V> {
@@ -24,6 +25,15 @@ impl<V> Default for Shared<V> {
 }
 
 impl<V> Shared<V> {
+    /// Converts the values with `convert`.
+    pub(super) fn map<W>(
+        self,
+        convert: &mut impl FnMut(V) -> Result<W, RunError>,
+    ) -> Result<Shared<W>, RunError> {
+        let values = self.0.into_iter().map(|(type_id, value)| Ok((type_id, convert(value)?)));
+        Ok(Shared(values.collect::<Result<_, RunError>>()?))
+    }
+
     /// Sets each argument of a block at one of `positions` to the packet's value of the argument's
     /// type, if there is one, with all headers invalid. p4c resets the headers of `out` parameters,
     /// as the ingress deparser has them (`frontends/p4/resetHeaders.cpp`), and egress starts with

@@ -15,6 +15,8 @@ pub struct Batch {
     pub(in crate::compiled) room: Vec<u8>,
     pub(in crate::compiled) sent: Vec<Sent>,
     pub(super) errors: Vec<(usize, RunError)>,
+    /// The number of packets without output of which a copy waits in a queue.
+    waiting: usize,
 }
 
 /// The record of a packet to transmit. Generated code writes such records.
@@ -54,22 +56,25 @@ impl Batch {
         &self.errors
     }
 
-    /// Processes the packets of a batch one by one with the given function. If a packet fails,
-    /// nothing is transmitted for it.
+    /// Processes the packets of a batch one by one with the given function, which returns how many
+    /// packets wait in queues afterwards because of the packet. If a packet fails, nothing is
+    /// transmitted for it.
     pub(crate) fn each(
         &mut self,
         packets: &[(u32, &[u8])],
-        mut process: impl FnMut(usize, (u32, &[u8]), &mut Vec<Output>) -> Result<(), RunError>,
+        mut process: impl FnMut(usize, (u32, &[u8]), &mut Vec<Output>) -> Result<usize, RunError>,
     ) {
         self.clear();
         let mut outputs = Vec::new();
         for (position, packet) in packets.iter().enumerate() {
             outputs.clear();
-            if let Err(error) = process(position, *packet, &mut outputs) {
-                self.errors.push((position, error));
-                continue;
+            match process(position, *packet, &mut outputs) {
+                Ok(waiting) => {
+                    self.waiting += usize::from(waiting > 0 && outputs.is_empty());
+                    self.push(position, &outputs);
+                }
+                Err(error) => self.errors.push((position, error)),
             }
-            self.push(position, &outputs);
         }
     }
 
@@ -87,17 +92,18 @@ impl Batch {
     }
 
     /// Returns how many of the `packets` packets of the batch caused no error and yet have nothing
-    /// to transmit.
+    /// to transmit, now or later.
     pub(crate) fn silent(&self, packets: usize) -> u64 {
         let mut last = None;
         let sent = self.sent.iter().filter(|sent| last.replace(sent.packet) != Some(sent.packet));
-        packets.saturating_sub(sent.count() + self.errors.len()) as u64
+        packets.saturating_sub(sent.count() + self.errors.len() + self.waiting) as u64
     }
 
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.sent.clear();
         self.errors.clear();
+        self.waiting = 0;
     }
 
     /// Grows the output buffer of bursts to at least the given number of bytes.

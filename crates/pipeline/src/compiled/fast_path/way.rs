@@ -69,7 +69,9 @@ impl Compiled {
         let Some(way) = self.fast_path_run(core, scratch) else {
             batch.each(packets, |position, packet, outputs| {
                 scratch.beyond = heads.beyond(position);
-                self.run(core, scratch, packet, now, outputs)
+                let before = scratch.waiting.len();
+                let outcome = self.run(core, scratch, packet, now, outputs);
+                scratch.kept_waiting(before, outcome)
             });
             scratch.beyond = 0;
             return;
@@ -90,7 +92,8 @@ impl Compiled {
     ) -> Option<FastPathRun<'_>> {
         let fast_path = self.fast_path.as_ref().ok()?;
         let chosen = scratch.compiled.as_ref().and_then(|memory| memory.way);
-        if chosen == Some(Way::Driver) {
+        // A packet that waits for its egress leaves the fast path.
+        if chosen == Some(Way::Driver) || core.state.any_queues() {
             return None;
         }
         // In a burst, no packet waits for a port, and queue depths are taken to be zero.

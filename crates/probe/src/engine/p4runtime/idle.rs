@@ -107,7 +107,7 @@ impl IdleForm {
             param_id: param.id.0,
             value: match param.value {
                 ValueType::Bits(_) => vec![0].into(),
-                ValueType::Text => vec![b'0'].into(),
+                ValueType::Text | ValueType::TextOrEmpty => vec![b'0'].into(),
             },
         };
         let params = params.iter().map(param).collect();

@@ -191,13 +191,16 @@ impl P4RuntimeDevice {
         let Some(layout) = self.running.as_ref().and_then(|pipeline| pipeline.packet_out()) else {
             return;
         };
-        if self.plane.is_none() {
+        let Some(plane) = &self.plane else {
             let port = layout.read_egress_port(&packet.metadata);
             let port = port.and_then(|port| u16::try_from(port).ok());
             left.extend(port.map(|port| Left { port, frame: packet.payload.to_vec() }));
             return;
-        }
-        let mut framed = layout.header(&packet.metadata);
+        };
+        let translations = plane.ports.translations();
+        let framed = layout.header(&packet.metadata, translations.as_deref());
+        // A string that has lost its number since it was checked names nothing.
+        let Some(mut framed) = framed else { return };
         framed.extend_from_slice(&packet.payload);
         self.process(self.cpu_port, &framed, left);
     }
@@ -228,10 +231,14 @@ impl P4RuntimeDevice {
     fn packet_in(&self, packet: Bytes) -> bool {
         let Some(pipeline) = &self.running else { return false };
         let (metadata, payload) = match pipeline.packet_in() {
-            Some(layout) => match layout.split(packet) {
-                Some(parts) => parts,
-                None => return false,
-            },
+            Some(layout) => {
+                let plane = self.plane.as_ref();
+                let translations = plane.and_then(|plane| plane.ports.translations());
+                match layout.split(packet, translations.as_deref()) {
+                    Ok(parts) => parts,
+                    Err(_) => return false,
+                }
+            }
             None => (Vec::new(), packet),
         };
         self.tell(payload, PacketInMetadata::Fields(metadata))

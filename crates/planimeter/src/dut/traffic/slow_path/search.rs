@@ -182,7 +182,7 @@ impl Search<'_> {
         ports.iter().find_map(|port| {
             choices.iter().find_map(|(place, flag)| {
                 let metadata = metadata(*port, *place, *flag)?;
-                let mut framed = layout.header(&metadata);
+                let mut framed = layout.header(&metadata, None)?;
                 framed.extend_from_slice(payload);
                 let left = self
                     .trial
@@ -266,7 +266,8 @@ impl Search<'_> {
         let left = self.trial.leaving(switch, Entering { port: ingress, packet });
         let Some(Leaving::By { port, packet: Some(left) }) = left else { return false };
         let is_cpu = port == self.cpu_port || port == PSA_PORT_CPU;
-        let parts = self.packet_in.and_then(|layout| Some((layout, layout.split(left.into())?)));
+        let parts =
+            self.packet_in.and_then(|layout| Some((layout, layout.split(left.into(), None).ok()?)));
         parts.is_some_and(|(layout, (metadata, payload))| {
             let body =
                 |packet: &[u8]| packet.len().checked_sub(TAG).map(|end| packet[..end].to_vec());

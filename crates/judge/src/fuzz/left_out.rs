@@ -1,0 +1,149 @@
+//! The parts of a device that are written and compared, and why others are left out.
+
+use protos::v1::{self, digest_entry};
+use tonic::Code;
+
+use super::generate::{self, FIRST_REPLICATED};
+use super::queries::without_counts;
+use super::scope::Scope;
+use super::{Run, table_entry};
+use crate::bench::Bench;
+use crate::entities::{delete, insert, modify};
+use crate::subject::Table;
+
+/// Returns the parts of the state of a device that can be written, in the order of their deletion.
+pub(super) fn scopes(bench: &mut Bench) -> Vec<Scope> {
+    let mut scopes: Vec<Scope> = bench.usable().iter().map(|id| Scope::Entries(*id)).collect();
+    let is_open =
+        |table: &&Table| !table.is_const && !table.has_const_default && table.profile.is_none();
+    let defaults = bench.subject.tables.iter().filter(is_open);
+    scopes.extend(defaults.map(|table| Scope::DefaultEntry(table.id)));
+    for profile in bench.member_profiles() {
+        let table = bench.subject.member_table(profile).map(|table| Scope::Entries(table.id));
+        scopes.extend(table);
+        scopes.extend([Scope::Groups(profile), Scope::Members(profile)]);
+    }
+    if bench.replicates() {
+        scopes.extend([Scope::MulticastGroups, Scope::CloneSessions]);
+    }
+    let subject = &bench.subject;
+    let counters = subject.counters.iter().filter(|counter| counter.size > 0);
+    scopes.extend(counters.map(|counter| Scope::Counter(counter.id)));
+    let meters = subject.meters.iter().filter(|meter| meter.size > 0);
+    scopes.extend(meters.map(|meter| Scope::Meter(meter.id)));
+    // Values that are no numbers are not made.
+    let is_numeric = |width: Option<u32>| width.is_some_and(|bits| bits > 0);
+    let registers = subject.registers.iter();
+    let registers = registers.filter(|register| register.size > 0 && is_numeric(register.form));
+    scopes.extend(registers.map(|register| Scope::Register(register.id)));
+    let sets = subject.value_sets.iter().filter(|set| set.is_plain && set.size > 0);
+    scopes.extend(sets.map(|set| Scope::ValueSet(set.id)));
+    scopes.extend(subject.digests.iter().map(|digest| Scope::Digest(*digest)));
+    scopes.sort_unstable();
+    scopes.dedup();
+    scopes
+}
+
+impl Run<'_> {
+    /// Returns the entities of a part that can be written, in normal form.
+    ///
+    /// # Errors
+    /// Returns the reason if the part has to be left out.
+    pub(super) fn usable(&mut self, scope: Scope) -> Result<Vec<v1::Entity>, String> {
+        let found = self.part(scope).map_err(|mismatch| mismatch.why)?;
+        let is_ours = |entity: &v1::Entity| {
+            (FIRST_REPLICATED..FIRST_REPLICATED + 8).contains(&generate::id_of(entity))
+        };
+        if found.iter().any(is_ours) {
+            return Err("the switch has one with an identifier that is used here".to_owned());
+        }
+        if !self.is_known(scope, &found) {
+            return Err("its default entry is not that of the program".to_owned());
+        }
+        if scope.is_array() {
+            let cells = scope.count(&self.bench.subject);
+            if found.len() as u64 != cells {
+                return Err(format!("the switch returned {} of its {cells} cells", found.len()));
+            }
+            let again = self.part(scope).map_err(|mismatch| mismatch.why)?;
+            if again != found {
+                return Err("packets change it".to_owned());
+            }
+        }
+        if matches!(scope, Scope::Digest(_)) && !found.is_empty() {
+            return Err("it is configured already".to_owned());
+        }
+        if self.is_unimplemented(scope, &found) {
+            return Err("the switch answers its modification with UNIMPLEMENTED".to_owned());
+        }
+        Ok(match scope {
+            Scope::Entries(_) => found.into_iter().map(without_counts).collect(),
+            _ => found,
+        })
+    }
+
+    /// Returns whether the device does not implement the writing of a cell, value set or digest.
+    fn is_unimplemented(&mut self, scope: Scope, found: &[v1::Entity]) -> bool {
+        let update = match (scope, found.first()) {
+            (Scope::Digest(digest_id), _) => {
+                let config = Some(digest_entry::Config::default());
+                insert(v1::DigestEntry { digest_id, config }.into())
+            }
+            // What is there is written again.
+            (_, Some(entity)) if scope.is_array() || matches!(scope, Scope::ValueSet(_)) => {
+                modify(entity.clone())
+            }
+            _ => return false,
+        };
+        let request = self.bench.write_request(vec![update.clone()]);
+        let answer = self.bench.channel.write(request);
+        let code = answer.map_or(Code::Unavailable, |answer| answer.of(0));
+        if let (Scope::Digest(_), Code::Ok, Some(entity)) = (scope, code, update.entity) {
+            let request = self.bench.write_request(vec![delete(entity)]);
+            // If the deletion fails, the first comparison shows it.
+            let _ = self.bench.channel.write(request);
+        }
+        self.bench.take_exchanges();
+        code == Code::Unimplemented
+    }
+
+    /// Notes that a part is left out.
+    pub(super) fn leave_out(&mut self, scope: Scope, why: &str) {
+        let subject = &self.bench.subject;
+        let name = match scope {
+            Scope::Entries(id) | Scope::DefaultEntry(id) => {
+                subject.tables.iter().find(|one| one.id == id).map(|one| &one.name)
+            }
+            Scope::Groups(id) | Scope::Members(id) => {
+                subject.profiles.iter().find(|one| one.id == id).map(|one| &one.name)
+            }
+            Scope::Counter(id) => {
+                subject.counters.iter().find(|one| one.id == id).map(|one| &one.name)
+            }
+            Scope::Meter(id) => subject.meters.iter().find(|one| one.id == id).map(|one| &one.name),
+            Scope::Register(id) => {
+                subject.registers.iter().find(|one| one.id == id).map(|one| &one.name)
+            }
+            Scope::ValueSet(id) => {
+                subject.value_sets.iter().find(|one| one.id == id).map(|one| &one.name)
+            }
+            Scope::MulticastGroups | Scope::CloneSessions | Scope::Digest(_) => None,
+        };
+        let of = name.map(|name| format!(" of {name}")).unwrap_or_default();
+        self.left_out.push(format!("{}{of}: {why}", scope.name()));
+    }
+
+    /// Returns whether a default entry is that of the program. If another controller has modified
+    /// it, the action that returns with a MODIFY without action is not known.
+    fn is_known(&self, scope: Scope, found: &[v1::Entity]) -> bool {
+        let Scope::DefaultEntry(table_id) = scope else { return true };
+        let entry = found.iter().cloned().find_map(table_entry);
+        let action = entry.and_then(|entry| entry.action).and_then(|action| action.r#type);
+        let Some(v1::table_action::Type::Action(action)) = action else { return false };
+        self.bench.p4info.tables.iter().any(|table| {
+            let is_table = table.preamble.as_ref().is_some_and(|one| one.id == table_id);
+            let initial = table.initial_default_action.as_ref();
+            is_table && initial.is_some_and(|initial| initial.action_id == action.action_id)
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! What a user provides beside the address of a device, and what may be done with the device.
+
+use protos::v1;
+
+/// The ports of a device that are connected to this host. The judge sends and receives packets
+/// through them.
+pub trait Wires {
+    /// Returns the numbers of the ports.
+    fn ports(&self) -> Vec<u32>;
+
+    /// Sends a packet into a port of the device.
+    ///
+    /// # Errors
+    /// Returns the reason if the packet cannot be sent.
+    fn send(&mut self, port: u32, packet: &[u8]) -> Result<(), String>;
+
+    /// Returns the packets that have left the device since the last call, each with its port. Does
+    /// not wait for any.
+    ///
+    /// # Errors
+    /// Returns the reason if the ports can no longer be read.
+    fn receive(&mut self) -> Result<Vec<(u32, Vec<u8>)>, String>;
+}
+
+/// What a user provides and permits. By default, no packets are sent and no pipeline is committed.
+#[derive(Default)]
+pub struct Means {
+    /// The pipeline that is committed before the first requirement is tried.
+    pub pushed: Option<v1::ForwardingPipelineConfig>,
+    /// Whether requirements may commit the pipeline again, which clears the entries of all
+    /// controllers.
+    pub commits: bool,
+    /// The ports of the device.
+    pub wires: Option<Box<dyn Wires>>,
+}

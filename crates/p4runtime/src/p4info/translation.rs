@@ -1,0 +1,222 @@
+//! The types that a P4Info translates to strings, and the annotation
+//! `@p4runtime_translation_mappings`, by which a program gives some strings their numbers.
+//!
+//! The annotation is a list of pairs, such as `({{"", 0}, {"default", 0x10}})`. The P4Runtime
+//! specification does not define it; its form is that of the programs of SONiC's PINS.
+
+use std::collections::HashSet;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use entities::schema::{TranslatedType, TranslatedTypeId};
+
+use super::SchemaError;
+use crate::proto::config::{
+    P4NewTypeSpec, P4TypeInfo, p4_new_type_spec::Representation, p4_new_type_translation::SdnType,
+};
+
+/// The name of the annotation that gives strings their numbers.
+const MAPPINGS: &str = "@p4runtime_translation_mappings";
+
+/// Returns the types that are translated to strings, in the order of their names.
+pub(super) fn translated_types(
+    types: Option<&P4TypeInfo>,
+) -> Result<Vec<TranslatedType>, SchemaError> {
+    let found = texts(types).map(|(name, spec)| {
+        let given = translation_mappings(spec).map_err(|message| SchemaError::Type {
+            object: format!("type '{name}'"),
+            message: format!("{MAPPINGS} {message}"),
+        })?;
+        Ok(TranslatedType { name: name.to_owned(), given })
+    });
+    found.collect()
+}
+
+/// Returns the identifier of the type with this name, if it is translated to strings.
+pub(super) fn translated_type(types: Option<&P4TypeInfo>, name: &str) -> Option<TranslatedTypeId> {
+    let position = texts(types).position(|(known, _)| known == name)?;
+    u32::try_from(position).ok().map(TranslatedTypeId)
+}
+
+fn texts(types: Option<&P4TypeInfo>) -> impl Iterator<Item = (&str, &P4NewTypeSpec)> {
+    let types = types.into_iter().flat_map(|types| &types.new_types);
+    types.map(|(name, spec)| (name.as_str(), spec)).filter(|(_, spec)| {
+        matches!(
+            &spec.representation,
+            Some(Representation::TranslatedType(translation))
+                if matches!(translation.sdn_type, Some(SdnType::SdnString(_)))
+        )
+    })
+}
+
+/// Returns the strings and numbers that the annotation `@p4runtime_translation_mappings` of a type
+/// gives.
+///
+/// # Errors
+///
+/// Returns the reason why the annotation is invalid.
+pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<(Box<[u8]>, u128)>, String> {
+    let body = |text: &String| text.trim().strip_prefix(MAPPINGS).map(str::to_owned);
+    let mut given = Vec::new();
+    for body in spec.annotations.iter().filter_map(body) {
+        given.extend(Pairs(body.chars().peekable()).all()?);
+    }
+    let (mut texts, mut numbers) = (HashSet::new(), HashSet::new());
+    for (text, number) in &given {
+        if !texts.insert(text) {
+            let text = String::from_utf8_lossy(text);
+            return Err(format!("gives the string \"{text}\" two numbers"));
+        }
+        if !numbers.insert(*number) {
+            return Err(format!("gives the number {number} to two strings"));
+        }
+    }
+    Ok(given)
+}
+
+/// A reader of the annotation's body. Blanks between its tokens have no meaning.
+struct Pairs<'a>(Peekable<Chars<'a>>);
+
+impl Pairs<'_> {
+    fn all(&mut self) -> Result<Vec<(Box<[u8]>, u128)>, String> {
+        let mut pairs = Vec::new();
+        self.expect('(')?;
+        self.expect('{')?;
+        while !self.takes('}') {
+            self.expect('{')?;
+            let text = self.string()?;
+            self.expect(',')?;
+            pairs.push((text.into_bytes().into(), self.number()?));
+            // P4 permits a comma after the last element.
+            self.takes(',');
+            self.expect('}')?;
+            if !self.takes(',') {
+                self.expect('}')?;
+                break;
+            }
+        }
+        self.expect(')')?;
+        Ok(pairs)
+    }
+
+    fn next(&mut self) -> Option<char> {
+        while self.0.next_if(|next| next.is_whitespace()).is_some() {}
+        self.0.peek().copied()
+    }
+
+    fn takes(&mut self, wanted: char) -> bool {
+        let found = self.next() == Some(wanted);
+        if found {
+            self.0.next();
+        }
+        found
+    }
+
+    fn expect(&mut self, wanted: char) -> Result<(), String> {
+        if self.takes(wanted) {
+            return Ok(());
+        }
+        Err(match self.next() {
+            Some(found) => format!("has '{found}' where '{wanted}' belongs: {EXAMPLE}"),
+            None => format!("ends where '{wanted}' belongs: {EXAMPLE}"),
+        })
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        self.expect('"')?;
+        let mut text = String::new();
+        loop {
+            match self.0.next() {
+                Some('"') => return Ok(text),
+                Some('\\') => text.extend(self.0.next()),
+                Some(other) => text.push(other),
+                None => return Err("has a string without an end".to_owned()),
+            }
+        }
+    }
+
+    /// Reads a number in a notation of P4, such as `10`, `0x0A` or `10w0x0A`.
+    fn number(&mut self) -> Result<u128, String> {
+        self.next();
+        let mut word = String::new();
+        while let Some(next) = self.0.next_if(|next| next.is_ascii_alphanumeric() || *next == '_') {
+            word.push(next);
+        }
+        let plain = word.replace('_', "").to_ascii_lowercase();
+        let plain = match plain.split_once('w') {
+            Some((width, plain)) if width.parse::<u32>().is_ok() => plain,
+            _ => &plain,
+        };
+        let (digits, radix) = match plain.get(..2) {
+            Some("0x") => (&plain[2..], 16),
+            Some("0b") => (&plain[2..], 2),
+            Some("0o") => (&plain[2..], 8),
+            Some("0d") => (&plain[2..], 10),
+            _ => (plain, 10),
+        };
+        u128::from_str_radix(digits, radix)
+            .map_err(|_| format!("has '{word}' where a number of at most 128 bits belongs"))
+    }
+}
+
+/// An annotation in the right form, for errors.
+const EXAMPLE: &str = "it is a list of pairs, such as ({{\"\", 0}, {\"default\", 1}})";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::config::{P4NewTypeTranslation, p4_new_type_translation::SdnString};
+
+    fn info(annotations: &[&str]) -> P4TypeInfo {
+        let of = |sdn_type| P4NewTypeSpec {
+            representation: Some(Representation::TranslatedType(P4NewTypeTranslation {
+                uri: String::new(),
+                sdn_type: Some(sdn_type),
+            })),
+            annotations: annotations.iter().map(|text| (*text).to_owned()).collect(),
+            ..P4NewTypeSpec::default()
+        };
+        let text = SdnType::SdnString(SdnString {});
+        let types = [("vrf", of(text)), ("a_number", of(SdnType::SdnBitwidth(32)))];
+        let mut info = P4TypeInfo::default();
+        info.new_types.extend(types.map(|(name, of)| (name.to_owned(), of)));
+        info
+    }
+
+    fn pairs(annotation: &str) -> Result<Vec<(String, u128)>, String> {
+        let info = info(&["@id(1)", annotation]);
+        let types = translated_types(Some(&info)).map_err(|error| error.to_string())?;
+        let text = |text: &[u8]| String::from_utf8(text.to_vec()).expect("UTF-8");
+        Ok(types[0].given.iter().map(|(given, number)| (text(given), *number)).collect())
+    }
+
+    #[test]
+    fn strings_and_numbers_are_read_in_every_notation() {
+        let annotation = "@p4runtime_translation_mappings ( { { \"\" , 0 } , {\"a\\\"b\",0x1_F},\
+                          {\"c, }\", 10w0b10,},})";
+        let pair = |text: &str, number| (text.to_owned(), number);
+        let expected = vec![pair("", 0), pair("a\"b", 31), pair("c, }", 2)];
+        assert_eq!(pairs(annotation), Ok(expected));
+        assert_eq!(pairs("@p4runtime_translation_mappings({})"), Ok(Vec::new()));
+        let info = info(&[]);
+        assert_eq!(translated_type(Some(&info), "vrf"), Some(TranslatedTypeId(0)));
+        assert_eq!(translated_type(Some(&info), "a_number"), None, "it is no string");
+    }
+
+    #[test]
+    fn other_forms_are_refused_with_the_name_of_the_type() {
+        for (body, reason) in [
+            ("", "ends where '(' belongs"),
+            ("({{\"a\", 0}", "ends where '}' belongs"),
+            ("({{0, \"a\"}})", "has '0' where '\"' belongs"),
+            ("({{\"a\", b}})", "has 'b' where a number"),
+            ("({{\"a\", 0}, {\"a\", 1}})", "gives the string \"a\" two numbers"),
+            ("({{\"a\", 1}, {\"b\", 0x1}})", "gives the number 1 to two strings"),
+            ("({{\"a", "has a string without an end"),
+        ] {
+            let error = pairs(&format!("{MAPPINGS}{body}")).expect_err(body);
+            assert!(error.starts_with("type 'vrf': @p4runtime_translation_mappings"), "{error}");
+            assert!(error.contains(reason), "no {reason:?} in {error}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Tests of references: on a small switch, and by random batches against a model without an index.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use crate::p4info::{Schema, text};
+use crate::proto::v1::write_request::Atomicity;
+use crate::proto::v1::{self, entity::Entity, update::Type};
+use crate::status::{Code, EntityError};
+use crate::store::{Nanos, Store};
+
+const ROUTES: u32 = 0x0200_0001;
+const NEXT_HOPS: u32 = 0x0200_0002;
+const NEIGHBOURS: u32 = 0x0200_0003;
+const TO_NEXT_HOP: u32 = 0x0100_0001;
+const TO_NEIGHBOUR: u32 = 0x0100_0002;
+const TO_GROUP: u32 = 0x0100_0003;
+const SET_MAC: u32 = 0x0100_0004;
+
+const P4INFO: &str = r#"
+tables {
+  preamble { id: 0x02000001 name: "i.routes" alias: "routes" }
+  match_fields { id: 1 name: "dst" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000001 }
+  action_refs { id: 0x01000003 }
+}
+tables {
+  preamble { id: 0x02000002 name: "i.next_hops" alias: "next_hops" }
+  match_fields { id: 1 name: "next_hop" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000002 }
+}
+tables {
+  preamble { id: 0x02000003 name: "i.neighbours" alias: "neighbours" }
+  match_fields { id: 1 name: "rif" bitwidth: 8 match_type: EXACT }
+  match_fields { id: 2 name: "ip" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000004 }
+}
+actions {
+  preamble { id: 0x01000001 name: "i.to_next_hop" alias: "to_next_hop" }
+  params { id: 1 name: "id" bitwidth: 8 annotations: "@refers_to(next_hops , next_hop)" }
+}
+actions {
+  preamble { id: 0x01000002 name: "i.to_neighbour" alias: "to_neighbour" }
+  params { id: 1 name: "ip" bitwidth: 8 annotations: "@refers_to(neighbours , ip)" }
+  params { id: 2 name: "rif" bitwidth: 8 annotations: "@refers_to(neighbours , rif)" }
+}
+actions {
+  preamble { id: 0x01000003 name: "i.to_group" alias: "to_group" }
+  params {
+    id: 1 name: "group" bitwidth: 16
+    annotations: "@refers_to(builtin : : multicast_group_table , multicast_group_id)"
+  }
+}
+actions { preamble { id: 0x01000004 name: "i.set_mac" alias: "set_mac" } }
+"#;
+
+fn store(p4info: &str) -> Store {
+    let mut store = Store::new(Schema::new(text::parse(p4info).unwrap()).unwrap());
+    store.check_references(Nanos(0)).unwrap();
+    store
+}
+
+fn entry(table_id: u32, key: &[u8], action_id: u32, arguments: &[u8]) -> Entity {
+    let exact = |(id, value): (u32, &u8)| v1::FieldMatch {
+        field_id: id,
+        field_match_type: Some(v1::field_match::FieldMatchType::Exact(v1::field_match::Exact {
+            value: vec![*value].into(),
+        })),
+    };
+    let param =
+        |(id, value): (u32, &u8)| v1::action::Param { param_id: id, value: vec![*value].into() };
+    let params = (1..).zip(arguments).map(param).collect();
+    Entity::TableEntry(v1::TableEntry {
+        table_id,
+        r#match: (1..).zip(key).map(exact).collect(),
+        action: Some(v1::TableAction {
+            r#type: Some(v1::table_action::Type::Action(v1::Action { action_id, params })),
+        }),
+        ..v1::TableEntry::default()
+    })
+}
+
+fn group(id: u32) -> Entity {
+    use v1::packet_replication_engine_entry::Type;
+    let group = v1::MulticastGroupEntry { multicast_group_id: id, ..Default::default() };
+    Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry {
+        r#type: Some(Type::MulticastGroupEntry(group)),
+    })
+}
+
+fn update(kind: Type, entity: Entity) -> v1::Update {
+    v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
+}
+
+fn write(store: &mut Store, kind: Type, entity: Entity) -> Result<(), EntityError> {
+    store.write(&update(kind, entity), Nanos(0))
+}
+
+#[track_caller]
+fn refused(outcome: Result<(), EntityError>, code: Code, message: &str) {
+    let error = outcome.expect_err(message);
+    assert_eq!((error.code(), error.message()), (code, message));
+}
+
+#[test]
+fn what_is_referred_to_comes_first_and_goes_last() {
+    let mut store = store(P4INFO);
+    let route = |hop| entry(ROUTES, &[1], TO_NEXT_HOP, &[hop]);
+    let hop = |number, ip, rif| entry(NEXT_HOPS, &[number], TO_NEIGHBOUR, &[ip, rif]);
+    let neighbour = |rif, ip| entry(NEIGHBOURS, &[rif, ip], SET_MAC, &[]);
+    refused(
+        write(&mut store, Type::Insert, route(7)),
+        Code::NotFound,
+        "an entry of table 'i.routes': it refers to an entry of table 'i.next_hops' with \
+         next_hop = 0x7, which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, neighbour(2, 9)), Ok(()));
+    // Both values must be those of one entry.
+    refused(
+        write(&mut store, Type::Insert, hop(7, 2, 9)),
+        Code::NotFound,
+        "an entry of table 'i.next_hops': it refers to an entry of table 'i.neighbours' with \
+         ip = 0x2, rif = 0x9, which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, hop(7, 9, 2)), Ok(()));
+    assert_eq!(write(&mut store, Type::Insert, route(7)), Ok(()));
+    refused(
+        write(&mut store, Type::Delete, hop(7, 9, 2)),
+        Code::FailedPrecondition,
+        "an entry of table 'i.next_hops': an entry of table 'i.routes' refers to an entry of table \
+         'i.next_hops' with next_hop = 0x7; delete that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, hop(8, 9, 2)), Ok(()));
+    refused(
+        write(&mut store, Type::Modify, route(9)),
+        Code::NotFound,
+        "an entry of table 'i.routes': it refers to an entry of table 'i.next_hops' with \
+         next_hop = 0x9, which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Modify, route(8)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, hop(7, 9, 2)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, route(8)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, hop(8, 9, 2)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, neighbour(2, 9)), Ok(()));
+}
+
+#[test]
+fn multicast_groups_are_referred_to() {
+    let mut store = store(P4INFO);
+    let route = || entry(ROUTES, &[1], TO_GROUP, &[5]);
+    refused(
+        write(&mut store, Type::Insert, route()),
+        Code::NotFound,
+        "an entry of table 'i.routes': it refers to a multicast group with \
+         multicast_group_id = 0x5, which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, group(5)), Ok(()));
+    assert_eq!(write(&mut store, Type::Insert, route()), Ok(()));
+    assert_eq!(write(&mut store, Type::Modify, group(5)), Ok(()));
+    let error = write(&mut store, Type::Delete, group(5)).unwrap_err();
+    assert_eq!(error.code(), Code::FailedPrecondition);
+    assert_eq!(write(&mut store, Type::Delete, route()), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, group(5)), Ok(()));
+}
+
+#[test]
+fn references_are_not_checked_unless_requested() {
+    let mut store = Store::new(Schema::new(text::parse(P4INFO).unwrap()).unwrap());
+    let route = entry(ROUTES, &[1], TO_NEXT_HOP, &[7]);
+    assert_eq!(write(&mut store, Type::Insert, route.clone()), Ok(()));
+    // From then on they are, with what is there.
+    store.check_references(Nanos(0)).unwrap();
+    let error = write(&mut store, Type::Modify, route).unwrap_err();
+    assert_eq!(error.code(), Code::NotFound);
+}
+
+#[test]
+fn declarations_without_a_target_or_in_a_circle_are_refused() {
+    let refused = |p4info: &str| {
+        let mut store = Store::new(Schema::new(text::parse(p4info).unwrap()).unwrap());
+        store.check_references(Nanos(0)).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(&P4INFO.replace("(next_hops , next_hop)", "(next_hops , hop)")),
+        "action 'i.to_next_hop': @refers_to(next_hops, hop) names nothing that can be referred to"
+    );
+    assert_eq!(
+        refused(&P4INFO.replace("(neighbours , ip)", "(routes , dst)")),
+        "table 'i.routes': references (@refers_to) lead from its entries back to them"
+    );
+}
+
+/// The keys of entries and groups with what each refers to, without an index.
+type Model = BTreeMap<(u32, Vec<u8>), Option<(u32, Vec<u8>)>>;
+
+fn any_update() -> impl Strategy<Value = (Type, u8, u8, u8, u8)> {
+    let kinds = prop::sample::select(vec![Type::Insert, Type::Insert, Type::Modify, Type::Delete]);
+    (kinds, 0..5_u8, 0..3_u8, 0..3_u8, 0..3_u8)
+}
+
+/// Returns an entity, its key in the model, and the key of what it refers to.
+fn entity(which: u8, a: u8, b: u8, c: u8) -> (Entity, (u32, Vec<u8>), Option<(u32, Vec<u8>)>) {
+    match which {
+        0 => {
+            (entry(ROUTES, &[a], TO_NEXT_HOP, &[b]), (ROUTES, vec![a]), Some((NEXT_HOPS, vec![b])))
+        }
+        1 => (entry(ROUTES, &[a], TO_GROUP, &[b + 1]), (ROUTES, vec![a]), Some((0, vec![b + 1]))),
+        2 => {
+            let refers = Some((NEIGHBOURS, vec![c, b]));
+            (entry(NEXT_HOPS, &[a], TO_NEIGHBOUR, &[b, c]), (NEXT_HOPS, vec![a]), refers)
+        }
+        3 => (entry(NEIGHBOURS, &[a, b], SET_MAC, &[]), (NEIGHBOURS, vec![a, b]), None),
+        _ => (group(u32::from(a) + 1), (0, vec![a + 1]), None),
+    }
+}
+
+/// Applies an update to the model, and returns whether it is accepted.
+fn apply(
+    model: &mut Model,
+    kind: Type,
+    key: (u32, Vec<u8>),
+    refers: Option<(u32, Vec<u8>)>,
+) -> bool {
+    let exists = model.contains_key(&key);
+    let is_referred_to = || model.values().any(|of| of.as_ref() == Some(&key));
+    let has_target = || refers.as_ref().is_none_or(|target| model.contains_key(target));
+    let accepted = match kind {
+        Type::Delete => exists && !is_referred_to(),
+        Type::Modify => exists && has_target(),
+        _ => !exists && has_target(),
+    };
+    if accepted && kind == Type::Delete {
+        model.remove(&key);
+    } else if accepted {
+        model.insert(key, refers);
+    }
+    accepted
+}
+
+proptest! {
+    /// Random batches, with and without rollback, are accepted exactly where the model accepts them.
+    #[test]
+    fn batches_agree_with_the_model(
+        batches in prop::collection::vec((any::<bool>(), prop::collection::vec(any_update(), 1..8)), 1..20)
+    ) {
+        let schema: Arc<Schema> = Schema::new(text::parse(P4INFO).unwrap()).unwrap();
+        let mut store = Store::new(schema);
+        store.check_references(Nanos(0)).unwrap();
+        let mut model = Model::new();
+        for (rolls_back, updates) in batches {
+            let before = model.clone();
+            let mut messages = Vec::new();
+            let mut wanted = Vec::new();
+            for (kind, which, a, b, c) in updates {
+                let (entity, key, refers) = entity(which, a, b, c);
+                messages.push(update(kind, entity));
+                wanted.push(apply(&mut model, kind, key, refers));
+            }
+            let atomicity = if rolls_back { Atomicity::RollbackOnError } else { Atomicity::ContinueOnError };
+            let outcomes = store.write_batch(&messages, atomicity, Nanos(0));
+            let accepted: Vec<bool> = outcomes.iter().map(Result::is_ok).collect();
+            if !rolls_back {
+                prop_assert_eq!(accepted, wanted);
+            } else if wanted.iter().all(|accepted| *accepted) {
+                prop_assert!(accepted.iter().all(|accepted| *accepted));
+            } else {
+                prop_assert!(accepted.iter().all(|accepted| !accepted));
+                model = before;
+            }
+        }
+    }
+}

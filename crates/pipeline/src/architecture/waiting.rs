@@ -1,0 +1,111 @@
+//! Packets between ingress and egress: they wait in a queue of their output port, outside of this
+//! crate's drivers, until the owner of the queue lets them continue.
+//!
+//! Only ports that are declared to have queues ([`crate::Core::set_port_queues`]) interrupt a
+//! packet. At other ports, egress follows ingress at once.
+
+use super::engine::Engine;
+use super::{psa, v1model};
+use crate::error::RunError;
+use crate::value::Value;
+use std::time::Duration;
+
+/// A value of a packet that waits, independent of the memory of the engine that made it.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    /// A value of the interpreter.
+    Interpreted(Value),
+    /// The bytes of a value of machine code. `None` if no block has written the value.
+    Compiled(Option<Box<[u8]>>),
+}
+
+/// A packet that has passed ingress and waits in a queue of its output port.
+#[derive(Clone, Debug)]
+pub struct Waiting {
+    /// The number of the program in which the packet waits ([`crate::Core`]).
+    pub(crate) program: u64,
+    /// Whether machine code runs the packet.
+    pub(crate) is_compiled: bool,
+    port: u32,
+    queue: u64,
+    length: u64,
+    generation: u32,
+    pub(crate) pass: Pass,
+}
+
+/// The pass through egress that follows.
+#[derive(Clone, Debug)]
+pub(crate) enum Pass {
+    V1model(Box<v1model::Egress<Held>>),
+    Psa(Box<psa::Egress<Held>>),
+}
+
+/// When a packet entered and left its queue, and how many packets waited there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueTimes {
+    /// The time at which the packet entered the queue.
+    pub entered: Duration,
+    /// The time at which the packet leaves the queue, which is the time of its egress.
+    pub left: Duration,
+    /// The number of packets that waited in the queue before the packet entered.
+    pub depth_before: u32,
+    /// The number of packets that wait in the queue after the packet has left.
+    pub depth_after: u32,
+}
+
+impl Waiting {
+    /// Returns the output port.
+    #[must_use]
+    pub fn port(&self) -> u32 {
+        self.port
+    }
+
+    /// Returns the number of the queue: v1model's `priority`, or PSA's class of service. Of classes
+    /// that the port does not have, the queue is 0 (PSA 1.2, section 6.2).
+    #[must_use]
+    pub fn queue(&self) -> u64 {
+        self.queue
+    }
+
+    /// Returns the length in bytes that the packet has between ingress and egress.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Returns the number of resubmissions, recirculations and clones that led from the received
+    /// packet to this one.
+    #[must_use]
+    pub fn generation(&self) -> u32 {
+        self.generation
+    }
+}
+
+/// The queue of a packet, and what queues need to know about the packet.
+pub(super) struct Place {
+    pub(super) port: u32,
+    pub(super) queue: u64,
+    pub(super) length: u64,
+    pub(super) generation: u32,
+}
+
+/// Hands a packet over to the owner of the queues.
+pub(super) fn wait<'p, E: Engine<'p>>(engine: &mut E, place: Place, pass: Pass) {
+    let Place { port, queue, length, generation } = place;
+    engine.event(|_| crate::trace::Event::Wait { port, queue, length });
+    let program = engine.state.number;
+    let is_compiled = E::IS_COMPILED;
+    engine.scratch.waiting.push(Waiting {
+        program,
+        is_compiled,
+        port,
+        queue,
+        length,
+        generation,
+        pass,
+    });
+}
+
+/// The error for a packet that waits for a program that no longer runs.
+pub(crate) const REPLACED: RunError =
+    RunError::internal("a packet that waits in another program than the one that runs");

@@ -1,0 +1,201 @@
+//! The connection between a loaded program and the numbers of the strings that controllers use
+//! ([`entities::Translations`]).
+//!
+//! Before an update is made, [`Writer::assign`] gives every string in it a number. The
+//! conversions of values only look numbers up, so that reads and deletions assign none. Tables and
+//! machine code see numbers only.
+
+use super::binding::{BoundTable, controller_header};
+use super::texts::Texts;
+use super::used::used;
+use super::write::Writer;
+use super::{Books, Shared};
+use entities::schema::{EGRESS_NAMES, INGRESS_NAMES, PacketHeader, Schema, TranslatedTypeId};
+use entities::{
+    EntityError, Port, PortNames, Translations, TypeOfProgram, Update, UpdateKind, Watch,
+};
+use ir::{Program, TypeId, UserTypeKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The widest type that is translated to a string, in bits.
+const WIDEST: u32 = 128;
+
+/// The translated types of a program.
+#[derive(Debug)]
+pub(super) struct Translated {
+    pub(super) translations: Arc<Translations>,
+    /// The type of ports in replicas and of watched ports, if controllers see it as a string.
+    pub(super) port: Option<TranslatedTypeId>,
+}
+
+impl Translated {
+    pub(super) fn new(
+        schema: &Schema,
+        program: &Program,
+        tables: &BTreeMap<entities::schema::TableId, BoundTable>,
+        ports: &PortNames,
+    ) -> Result<Self, EntityError> {
+        let headers = || schema.packet_in().into_iter().chain(schema.packet_out());
+        let of_headers: Vec<_> = headers().filter_map(port_of_header).collect();
+        // Programs from BMv2 JSON have no types, so their ports are known by the headers only.
+        let port = match program.types.user_types.is_empty() {
+            true => of_headers.first().copied(),
+            false => port_of_architecture(schema, program),
+        };
+        let widths = used_widths(schema, program, tables);
+        let types = (0..).map(TranslatedTypeId).zip(schema.translated_types());
+        let types = types.map(|(id, of)| {
+            let bits = declared_width(program, &of.name).or_else(|| widths.get(&id).copied());
+            // A type that nothing uses has no values.
+            let bits = bits.unwrap_or(1);
+            if bits == 0 || bits > WIDEST {
+                return Err(EntityError::invalid(format!(
+                    "type '{}' has {bits} bits, types of 1 to {WIDEST} bits can be translated to strings",
+                    of.name
+                )));
+            }
+            let is_port = port == Some(id) || of_headers.contains(&id);
+            let (name, given) = (of.name.clone(), of.given.clone());
+            Ok(TypeOfProgram { name, bits, given, ports: is_port.then(|| ports.clone()) })
+        });
+        let translations = Translations::new(types.collect::<Result<_, _>>()?)?;
+        Ok(Self { translations: Arc::new(translations), port })
+    }
+}
+
+/// Returns the translated type of the field of a controller header that is a port.
+fn port_of_header(header: &PacketHeader) -> Option<TranslatedTypeId> {
+    let names = INGRESS_NAMES.iter().chain(&EGRESS_NAMES);
+    names.filter_map(|name| header.field_by_name(name)).find_map(|field| field.translated)
+}
+
+/// Returns the translated type that the architecture's own metadata have for a packet's output
+/// port. The file of an architecture may be a modified one.
+fn port_of_architecture(schema: &Schema, program: &Program) -> Option<TranslatedTypeId> {
+    const PLACES: [(&str, &str); 2] =
+        [("standard_metadata_t", "egress_spec"), ("psa_ingress_output_metadata_t", "egress_port")];
+    let composites = &program.types.composites;
+    let user_type = PLACES.iter().find_map(|(composite, field)| {
+        let found = composites.iter().find(|found| found.name == *composite)?;
+        found.fields.iter().find(|found| found.name == *field)?.user_type
+    })?;
+    schema.translated_type(&program.types.user_types.get(user_type.index())?.name)
+}
+
+/// Returns the width of a type that the program declares with this name.
+fn declared_width(program: &Program, name: &str) -> Option<u32> {
+    let declared = program.types.user_types.iter().find(|declared| {
+        let mut annotations = declared.annotations.iter();
+        let named = annotations.find(|annotation| annotation.name == "name");
+        declared.name == name || named.and_then(ir::Annotation::single_string) == Some(name)
+    })?;
+    match &declared.kind {
+        UserTypeKind::NewType { original, .. } => width(program, *original),
+        UserTypeKind::SerializableEnum { underlying, .. } => width(program, *underlying),
+    }
+}
+
+fn width(program: &Program, of: TypeId) -> Option<u32> {
+    u32::try_from(program.types.width_in_bits(of)?).ok()
+}
+
+/// Returns the smallest width with which the program uses each translated type.
+fn used_widths(
+    schema: &Schema,
+    program: &Program,
+    tables: &BTreeMap<entities::schema::TableId, BoundTable>,
+) -> BTreeMap<TranslatedTypeId, u32> {
+    let mut widths = BTreeMap::new();
+    let mut add = |of: Option<TranslatedTypeId>, bits: Option<u32>| {
+        if let (Some(of), Some(bits)) = (of, bits) {
+            widths.entry(of).and_modify(|least| *least = bits.min(*least)).or_insert(bits);
+        }
+    };
+    for bound in tables.values() {
+        let keys = program.tables.get(bound.id.index()).into_iter().flat_map(|table| &table.keys);
+        for (key, field) in keys.zip(&bound.keys) {
+            let of = field.as_ref().and_then(|field| field.translated);
+            add(of, width(program, key.expression.type_id));
+        }
+        for action in &bound.actions {
+            let declared = program.actions.get(action.of_program.index());
+            let params = declared.into_iter().flat_map(|action| action.control_plane_parameters());
+            for (declared, param) in params.zip(&action.params) {
+                add(param.translated, width(program, declared.type_id));
+            }
+        }
+    }
+    for (name, header) in [("packet_in", schema.packet_in()), ("packet_out", schema.packet_out())] {
+        let Some(header) = header else { continue };
+        let names: Vec<&str> = header.fields.iter().map(|field| field.name.as_str()).collect();
+        let bits = controller_header(program, name, &names).unwrap_or_default();
+        header.fields.iter().zip(bits).for_each(|(field, bits)| add(field.translated, Some(bits)));
+    }
+    widths
+}
+
+impl Shared {
+    /// Returns the number of a port that a controller wrote, or `None` if it is no port.
+    pub(super) fn port(&self, port: &Port) -> Option<u32> {
+        match (port, self.translated.port) {
+            (Port::Bytes(text), Some(of)) => {
+                u32::try_from(self.translated.translations.number(of, text)?).ok()
+            }
+            (Port::Bytes(_), None) | (Port::Number(_), _) => port.number(),
+        }
+    }
+
+    /// Returns the number of a watched port.
+    pub(super) fn watched(&self, watch: &Watch) -> Option<u32> {
+        match watch {
+            Watch::Nothing => None,
+            Watch::Number(number) => u32::try_from(*number).ok(),
+            Watch::Port(port) => self.port(&Port::Bytes(port.clone())),
+        }
+    }
+
+    /// Gives the numbers that the program's own entries, default actions and initial registers
+    /// contain their decimal digits as strings. Controllers can then read them, and no other string
+    /// gets these numbers.
+    pub(super) fn name_numbers_of_program(&self) {
+        let translations = &self.translated.translations;
+        for of in (0..).map(TranslatedTypeId).take(self.schema.translated_types().len()) {
+            let used = used(self, &Books::default(), of);
+            let mut numbers: Vec<_> = used.numbers.into_iter().collect();
+            numbers.sort_unstable();
+            numbers.into_iter().for_each(|number| translations.give_digits(of, number));
+        }
+    }
+}
+
+impl Writer<'_> {
+    /// Gives a number to every string in an update that has none yet.
+    pub(super) fn assign(&mut self, update: &Update) -> Result<(), EntityError> {
+        let (shared, books) = (self.shared, &*self.books);
+        let translations = &shared.translated.translations;
+        if translations.is_empty() || update.kind == UpdateKind::Delete {
+            return Ok(());
+        }
+        translations.begin_update();
+        let mut undos = Vec::new();
+        let mut outcome = Ok(());
+        Texts {
+            shared,
+            visit: &mut |of, text| {
+                if outcome.is_ok() {
+                    match translations.assign(of, text, &mut || used(shared, books, of)) {
+                        Ok(undo) if undo.is_nothing() => {}
+                        Ok(undo) => undos.push(undo),
+                        Err(error) => outcome = Err(error),
+                    }
+                }
+            },
+        }
+        .of_entity(&update.entity);
+        for undo in undos {
+            self.undo(move |shared, _| shared.translated.translations.undo(undo));
+        }
+        outcome
+    }
+}

@@ -1,0 +1,79 @@
+//! What `planimeter dut --conformance` may use beside the control channel: ports, and a pipeline that
+//! is committed.
+
+use std::path::Path;
+
+use dut::Outlet;
+use dut::live::Wire;
+use judge::{Means, Wires};
+use packetio::PortSpec;
+use protos::v1::ForwardingPipelineConfig;
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::program;
+
+/// Returns what the flags provide and permit.
+pub(super) fn means(arguments: &Arguments) -> Result<Means, Failure> {
+    let pushed = arguments.judging.push.as_deref();
+    Ok(Means {
+        pushed: pushed.map(|files| pipeline(files, arguments)).transpose()?,
+        commits: arguments.judging.commit,
+        wires: wires(&arguments.packets.port)?,
+    })
+}
+
+fn wires(ports: &[PortSpec]) -> Result<Option<Box<dyn Wires>>, Failure> {
+    if ports.is_empty() {
+        return Ok(None);
+    }
+    let wires: Vec<Wire> = ports.iter().cloned().map(Wire).collect();
+    let outlets = Outlet::open(&wires).map_err(Failure::input)?;
+    Ok(Some(Box::new(Outlets(outlets))))
+}
+
+/// Returns the pipeline in one file, or in a P4Info and a device configuration.
+fn pipeline(files: &str, arguments: &Arguments) -> Result<ForwardingPipelineConfig, Failure> {
+    let Some((p4info, program)) = files.split_once(',') else {
+        let program = program::load(Path::new(files), &arguments.packets.sources)?;
+        return p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input);
+    };
+    let of = |file: &str, why: String| Failure::input(format!("{file}: {why}"));
+    let text = input::read_text(Path::new(p4info)).map_err(|why| of(p4info, why.to_string()))?;
+    let parsed = protos::parse("p4.config.v1.P4Info", &text);
+    let program_bytes = std::fs::read(program).map_err(|why| of(program, why.to_string()))?;
+    Ok(ForwardingPipelineConfig {
+        p4info: Some(parsed.map_err(|why| of(p4info, format!("it is no P4Info: {why}")))?),
+        p4_device_config: program_bytes.into(),
+        cookie: None,
+    })
+}
+
+/// The interfaces of this host that are connected to ports of the switch.
+struct Outlets(Vec<Outlet>);
+
+impl Wires for Outlets {
+    fn ports(&self) -> Vec<u32> {
+        self.0.iter().map(Outlet::number).collect()
+    }
+
+    fn send(&mut self, port: u32, packet: &[u8]) -> Result<(), String> {
+        let outlet = self.0.iter_mut().find(|outlet| outlet.number() == port);
+        let outlet = outlet.ok_or_else(|| format!("no interface is connected to port {port}"))?;
+        match outlet.send(packet) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(format!("the interface at port {port} sends no packets")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn receive(&mut self) -> Result<Vec<(u32, Vec<u8>)>, String> {
+        let mut found = Vec::new();
+        for outlet in &mut self.0 {
+            let port = outlet.number();
+            let burst = outlet.receive().map_err(|error| error.to_string())?;
+            found.extend(burst.frames().iter().map(|frame| (port, frame.bytes().to_vec())));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,143 @@
+//! The configuration of queues, and the text form in which it is written.
+
+mod parse;
+
+pub use parse::ConfigError;
+
+use crate::units::MAX_QUEUES;
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroU64};
+
+/// The depth of a queue in packets if none is configured, as in BMv2 (`simple_switch`).
+pub const DEFAULT_DEPTH: u32 = 64;
+
+/// The queues of several ports, by port number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration(pub BTreeMap<u32, PortConfig>);
+
+/// The queues of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortConfig {
+    /// The rate at which the port sends.
+    pub shaper: Shaper,
+    /// The number of bytes that a packet takes on the wire in addition to its own, such as preamble
+    /// and frame check sequence.
+    pub overhead: u32,
+    /// The largest number of bytes that wait in all queues of the port together, if limited.
+    pub buffer: Option<u64>,
+    /// The queues, by number. There is at least one.
+    pub queues: Vec<QueueConfig>,
+}
+
+/// A queue of a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueConfig {
+    /// The level of the queue. Levels are served in strict priority, the largest first.
+    pub level: u8,
+    /// The share of the queue among those of its level.
+    pub share: Share,
+    /// The rate at which packets of the queue are released to the scheduler.
+    pub shaper: Shaper,
+    /// The largest number of packets that wait.
+    pub depth_packets: u32,
+    /// The largest number of bytes that wait, if limited.
+    pub depth_bytes: Option<u64>,
+    /// Random early detection, if the queue uses it.
+    pub red: Option<RedConfig>,
+    /// The queue length from which capable packets are marked, if the queue marks by a threshold.
+    pub threshold: Option<Threshold>,
+}
+
+/// The rates that packets must obey. A packet obeys both, if both are set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shaper {
+    /// The limit in bits.
+    pub bits: Option<Limit>,
+    /// The limit in packets.
+    pub packets: Option<Limit>,
+}
+
+/// A rate and a burst, in bits or in packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The rate per second.
+    pub rate: NonZeroU64,
+    /// The burst.
+    pub burst: u64,
+}
+
+/// The share of a queue in the rounds of its level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// The number of packets in each round (weighted round robin).
+    Packets(NonZeroU32),
+    /// The number of bytes that each round adds to the queue's deficit (deficit round robin).
+    Bytes(NonZeroU32),
+}
+
+/// The unit of a queue length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// The number of packets.
+    Packets,
+    /// The number of bytes.
+    Bytes,
+}
+
+/// A queue length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Threshold {
+    /// The unit of the length.
+    pub unit: Unit,
+    /// The length.
+    pub length: u64,
+}
+
+/// The parameters of random early detection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedConfig {
+    /// The unit of queue lengths.
+    pub unit: Unit,
+    /// The average length below which no packet is dropped.
+    pub minimum: u64,
+    /// The average length from which all packets are dropped. Larger than the minimum.
+    pub maximum: u64,
+    /// The probability of a drop just below the maximum, in millionths.
+    pub per_million: u32,
+    /// The logarithm of the inverse weight of the current length in the average: 9 is 1/512.
+    pub weight: u8,
+    /// Whether capable packets are marked instead of dropped, between minimum and maximum.
+    pub marks: bool,
+}
+
+impl QueueConfig {
+    /// Returns queue `number` as it is without any settings: at the level of its number.
+    #[must_use]
+    pub fn new(number: u8) -> Self {
+        Self {
+            level: number,
+            share: Share::Packets(NonZeroU32::MIN),
+            shaper: Shaper::default(),
+            depth_packets: DEFAULT_DEPTH,
+            depth_bytes: None,
+            red: None,
+            threshold: None,
+        }
+    }
+}
+
+impl PortConfig {
+    /// Returns a port of `queues` queues without rates, of which that with the largest number is
+    /// the most urgent. The number of queues is brought into the range from 1 to [`MAX_QUEUES`].
+    #[must_use]
+    pub fn new(queues: u8) -> Self {
+        let queues = (0..queues.clamp(1, MAX_QUEUES)).map(QueueConfig::new).collect();
+        Self { shaper: Shaper::default(), overhead: 0, buffer: None, queues }
+    }
+
+    /// Returns the bits of a packet of `length` bytes on the wire.
+    #[must_use]
+    pub fn bits(&self, length: u32) -> u64 {
+        8 * (u64::from(length) + u64::from(self.overhead))
+    }
+}

@@ -1,0 +1,302 @@
+//! The way of packets through a network: at each switch, in the queues of its ports, and over
+//! links.
+
+use super::agenda::{Agenda, Event, Rank};
+use super::{Covered, End, MAX_COPIES, MAX_HOPS, Network, coverage_of};
+use crate::Failure;
+use crate::books::Books;
+use crate::observe::{Arrival, Seen, process, resume};
+use crate::run::Options;
+use pipeline::{Content, Leaving, Output, QueuedPorts, Waiting};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// A packet on its way through a network, about to enter a switch.
+pub(super) struct Travelling {
+    pub(super) at: End,
+    pub(super) packet: Vec<u8>,
+    pub(super) journey: Journey,
+}
+
+/// The way of a packet so far.
+#[derive(Clone, Debug)]
+pub(super) struct Journey {
+    /// The packet of the script.
+    pub(super) origin: Rc<Origin>,
+    /// The indices of the switches that the packet has crossed.
+    way: Vec<usize>,
+    /// Whether one of these switches has recirculated, resubmitted or cloned the packet.
+    went_round: bool,
+    /// Whether the packet has left a queue, so that its way took time.
+    was_queued: bool,
+}
+
+/// A packet of the script.
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub(super) line: usize,
+    pub(super) time: Duration,
+    /// The port where it arrived, as it is called in messages.
+    pub(super) from: String,
+    /// The number of copies that the packet has become.
+    pub(super) copies: Cell<usize>,
+    /// Whether a copy has left the network.
+    pub(super) has_left: Cell<bool>,
+}
+
+impl Journey {
+    pub(super) fn begin(origin: Rc<Origin>) -> Self {
+        Self { origin, way: Vec::new(), went_round: false, was_queued: false }
+    }
+
+    fn line(&self) -> usize {
+        self.origin.line
+    }
+}
+
+/// A packet that left the network at once: its port, its bytes, and whether a switch recirculated,
+/// resubmitted or cloned it.
+pub(super) type Left = (u32, Vec<u8>, bool);
+
+/// The switches and the packets on their way.
+pub(super) struct Travel<'n> {
+    pub(super) network: &'n mut Network,
+    pub(super) queued: Vec<QueuedPorts<Journey>>,
+    pub(super) agenda: Agenda,
+    pub(super) options: Options,
+    pub(super) covered: &'n mut [Covered],
+    pub(super) left: Vec<Left>,
+    /// The packets of the script, if the network has queues.
+    pub(super) pending: Vec<Rc<Origin>>,
+}
+
+impl Travel<'_> {
+    /// Returns whether any port of the network has queues.
+    pub(super) fn has_queues(&self) -> bool {
+        self.queued.iter().any(|queued| !queued.is_empty())
+    }
+
+    /// Carries out the events up to an arrival at `until`.
+    pub(super) fn advance(&mut self, until: Duration, books: &mut Books) {
+        while let Some((now, event)) = self.agenda.next(until) {
+            match event {
+                Event::Arrival(packet) => self.arrive(now, packet, books),
+                Event::Start(end) => self.start(now, end, books),
+            }
+        }
+    }
+
+    /// Runs ingress for a packet, and egress too if its port has no queues.
+    fn arrive(&mut self, now: Duration, packet: Travelling, books: &mut Books) {
+        let Travelling { at, packet, mut journey } = packet;
+        let origin = Rc::clone(&journey.origin);
+        let copies = origin.copies.get() + 1;
+        origin.copies.set(copies);
+        if let Some(text) = too_many(copies, journey.way.len()) {
+            // A loop is reported once for each packet of the script.
+            if copies <= MAX_COPIES + 1 {
+                books.report.notes.push((origin.line, text));
+                origin.copies.set(MAX_COPIES + 1);
+            }
+            return;
+        }
+        journey.way.push(at.switch);
+        let Some((_, switch)) = self.network.switches.get_mut(at.switch) else { return };
+        let coverage = coverage_of(self.covered, at.switch);
+        let arrival = Arrival { port: at.port, data: &packet, now };
+        let seen = process(switch, arrival, coverage, self.options.trace);
+        let waiting = switch.take_waiting();
+        let Some(outputs) = self.record(seen, at.switch, &journey, books) else {
+            books.report.entered.push((now, at, packet));
+            return;
+        };
+        if outputs.is_empty() && waiting.is_empty() {
+            let text = self.describe(&journey, ", where it left by no port");
+            books.report.values.push((journey.line(), text));
+        }
+        for output in outputs {
+            let end = End { switch: at.switch, port: output.port };
+            let queued = self.queued.get(at.switch).is_some_and(|queued| queued.has(output.port));
+            if queued {
+                // The architecture has no egress.
+                let journey = Journey { went_round: output.generation > 0, ..journey.clone() };
+                self.admit(now, end, Content::Frame(output.packet), &packet, journey, books);
+            } else {
+                self.leave(now, end, output, &journey, books);
+            }
+        }
+        self.admit_all(now, at.switch, waiting, &packet, &journey, books);
+        books.report.entered.push((now, at, packet));
+    }
+
+    /// Records the events of a pass. Returns its outputs, or `None` if it failed.
+    fn record(
+        &self,
+        seen: Seen,
+        switch: usize,
+        journey: &Journey,
+        books: &mut Books,
+    ) -> Option<Vec<Output>> {
+        if let Some(events) = seen.events {
+            books.report.trace.push((journey.line(), events));
+            books.report.passed.push(self.network.name(switch).to_owned());
+        }
+        match seen.outputs {
+            Ok(outputs) => Some(outputs),
+            Err(error) => {
+                books.report.failures.push(Failure::Run { line: journey.line(), error });
+                None
+            }
+        }
+    }
+
+    fn admit_all(
+        &mut self,
+        now: Duration,
+        switch: usize,
+        waiting: Vec<Waiting>,
+        received: &[u8],
+        journey: &Journey,
+        books: &mut Books,
+    ) {
+        for waiting in waiting {
+            let end = End { switch, port: waiting.port() };
+            let went_round = journey.went_round || waiting.generation() > 0;
+            let journey = Journey { went_round, ..journey.clone() };
+            let content = Content::Waiting(Box::new(waiting));
+            self.admit(now, end, content, received, journey, books);
+        }
+    }
+
+    /// Puts a packet into a queue of a port, or drops it.
+    fn admit(
+        &mut self,
+        now: Duration,
+        end: End,
+        content: Content,
+        received: &[u8],
+        journey: Journey,
+        books: &mut Books,
+    ) {
+        let line = journey.line();
+        let kept = journey.clone();
+        let Some(queued) = self.queued.get_mut(end.switch) else { return };
+        match queued.admit(now, end.port, content, received, journey) {
+            Ok(_) => self.plan(now, end),
+            Err(refusal) => {
+                let port = end.port;
+                let text =
+                    self.describe(&kept, &format!(", where port {port} dropped it: {refusal}"));
+                books.report.values.push((line, text));
+            }
+        }
+    }
+
+    /// Adds the event at which a port starts its next packet.
+    fn plan(&mut self, now: Duration, end: End) {
+        let due = self.queued.get(end.switch).and_then(|queued| queued.due(end.port));
+        if let Some(due) = due {
+            let rank = if due > now { Rank::Busy } else { Rank::Idle };
+            self.agenda.add(due.max(now), rank, Event::Start(end));
+        }
+    }
+
+    /// Starts the next packet of a port: runs its egress and sends it.
+    fn start(&mut self, now: Duration, end: End, books: &mut Books) {
+        let leaving = self.queued.get_mut(end.switch).and_then(|queued| queued.take(end.port, now));
+        // The packet for which this event was planned may have started already.
+        let Some(leaving) = leaving else { return };
+        let Leaving { content, times, is_marked, tag: mut journey, .. } = leaving;
+        journey.was_queued = true;
+        let (outputs, waiting) = match content {
+            Content::Frame(packet) => {
+                (vec![Output { port: end.port, packet, generation: 0 }], Vec::new())
+            }
+            Content::Waiting(waiting) => {
+                let Some((_, switch)) = self.network.switches.get_mut(end.switch) else { return };
+                let coverage = coverage_of(self.covered, end.switch);
+                let seen = resume(switch, *waiting, &times, coverage, self.options.trace);
+                let waiting = switch.take_waiting();
+                (self.record(seen, end.switch, &journey, books).unwrap_or_default(), waiting)
+            }
+        };
+        let is_own = |output: &Output| output.port == end.port;
+        let length = outputs.iter().find(|output| is_own(output)).map(|one| one.packet.len());
+        let queued = self.queued.get_mut(end.switch);
+        let finished = queued.map_or(now, |queued| queued.finished(end.port, length));
+        if outputs.is_empty() && waiting.is_empty() {
+            let text = self.describe(&journey, ", whose egress dropped it");
+            books.report.values.push((journey.line(), text));
+        }
+        let received = outputs.first().map(|output| output.packet.clone()).unwrap_or_default();
+        for mut output in outputs {
+            let own = is_own(&output);
+            if own && is_marked {
+                queues::ecn::mark(&mut output.packet);
+            }
+            let time = if own { finished } else { now };
+            let end = End { switch: end.switch, port: output.port };
+            self.leave(time, end, output, &journey, books);
+        }
+        self.admit_all(now, end.switch, waiting, &received, &journey, books);
+        self.plan(now, end);
+    }
+
+    /// Sends a packet over the link of a port, or out of the network.
+    fn leave(
+        &mut self,
+        time: Duration,
+        end: End,
+        output: Output,
+        journey: &Journey,
+        books: &mut Books,
+    ) {
+        let line = journey.line();
+        books.report.left.push((time, end, output.packet.clone()));
+        let went_round = journey.went_round || output.generation > 0;
+        if let Some(at) = self.network.links.get(&end).copied() {
+            let journey = Journey { went_round, ..journey.clone() };
+            let packet = Travelling { at, packet: output.packet, journey };
+            self.agenda.add(time, Rank::Arrival, Event::Arrival(packet));
+        } else if let Some(number) = self.network.number(end) {
+            let mut text = format!(" > {}", books.report.port(number));
+            if journey.was_queued {
+                text += &format!(" in {:?}", time.saturating_sub(journey.origin.time));
+            }
+            let text = self.describe(journey, &text);
+            books.report.values.push((line, text));
+            journey.origin.has_left.set(true);
+            if self.has_queues() {
+                books.departs(line, time, number, output.packet);
+            } else {
+                self.left.push((number, output.packet, went_round));
+            }
+        } else {
+            let text =
+                self.describe(journey, &format!(", whose port {} leads nowhere", output.port));
+            books.report.notes.push((line, text));
+        }
+    }
+
+    /// Returns the way of a packet as text, such as `h1 > s1 > s2`, followed by `end`.
+    fn describe(&self, journey: &Journey, end: &str) -> String {
+        let mut text = journey.origin.from.clone();
+        for switch in &journey.way {
+            text.push_str(" > ");
+            text.push_str(self.network.name(*switch));
+        }
+        text + end
+    }
+}
+
+/// Returns the remark about a packet that seems to circulate.
+fn too_many(copies: usize, hops: usize) -> Option<String> {
+    if copies > MAX_COPIES {
+        return Some(format!(
+            "the packet became more than {MAX_COPIES} copies: check the topology for a loop"
+        ));
+    }
+    (hops >= MAX_HOPS)
+        .then(|| format!("the packet passed {MAX_HOPS} switches: it circulates in a loop"))
+}
