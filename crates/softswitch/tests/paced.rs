@@ -164,6 +164,7 @@ fn switch(path: Path, ports: Vec<(u32, Port)>, workers: usize) -> Result<Switch,
         updates: Vec::new(),
         state: None,
         durability: softswitch::Durability::default(),
+        check_references: false,
         queues: Configuration::parse(&[QUEUES]).expect("a configuration"),
         ports,
     };
