@@ -321,8 +321,8 @@ struct Packets {
     #[arg(long, value_name = "COUNT", default_value_t = 50,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     changes: u32,
-    /// Packets per second, over all rules of a request, or at most 8k through a meter or to a group;
-    /// halved until the switch forwards them
+    /// Packets per second, over all rules of a request, or at most 8k through a meter or to a
+    /// group; halved until the switch forwards them
     #[arg(long, value_name = "RATE", default_value = "50k", value_parser = decimal)]
     probes: u64,
     #[command(flatten)]

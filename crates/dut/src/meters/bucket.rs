@@ -64,8 +64,8 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Returns what two trials of the same bucket show together. Bounds that exclude each other, for
-    /// instance because packets were lost elsewhere in one trial, become the range of both.
+    /// Returns what two trials of the same bucket show together. Bounds that exclude each other,
+    /// for instance because packets were lost elsewhere in one trial, become the range of both.
     pub(super) fn with(self, other: Self) -> Self {
         let width = |interval: &Interval| interval.high - interval.low;
         let together = |one: Option<Interval>, other: Option<Interval>| match (one, other) {

@@ -263,8 +263,8 @@ mod tests {
         assert!(is_broken(&with(Vec::new()), "group-faults == 0"));
     }
 
-    /// `found` never refused a packet, which is a deviation. The rate of `unknown` is not known, and
-    /// a meter without a bucket was not measured; both may deviate.
+    /// `found` never refused a packet, which is a deviation. The rate of `unknown` is not known,
+    /// and a meter without a bucket was not measured; both may deviate.
     #[test]
     fn deviations_of_meters_are_counted_if_none_can_be_hidden() {
         let bucket = Bucket { rate: 1000.0, burst: 1000.0 };

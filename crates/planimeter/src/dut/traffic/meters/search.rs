@@ -1,5 +1,5 @@
-//! The trials of meters on the reference interpreter, and the changes of generated entries with which
-//! the colours of packets show.
+//! The trials of meters on the reference interpreter, and the changes of generated entries with
+//! which the colours of packets show.
 
 use std::time::Duration;
 
