@@ -10,6 +10,9 @@ use std::process::{Command, Output};
 use conformance::{binary, repository};
 use tempfile::TempDir;
 
+/// The outcome and the reason of each trial, by suite and program.
+type Trials = BTreeMap<(String, String), (String, String)>;
+
 /// A checkout with the programs of this repository that `programs` names, and their scripts.
 struct Checkout(TempDir);
 
@@ -45,7 +48,7 @@ impl Checkout {
 
     /// Runs the script. Returns its output, and the outcome and reason of each trial, by suite and
     /// program.
-    fn run(&self) -> (Output, BTreeMap<(String, String), (String, String)>) {
+    fn run(&self) -> (Output, Trials) {
         let results = self.0.path().join("results");
         let mut command = Command::new(repository().join("conformance/p4c.sh"));
         command.arg(self.0.path()).arg(&results).env("PLANIMETER", binary());

@@ -11,7 +11,7 @@ use num_traits::{One, ToPrimitive};
 
 use crate::bits;
 use crate::compiled::{Bits, Constraint, Integer, Node, NodeForm, Part, constant, parts, width};
-use crate::entry::{Key, KeyType, Kind, Subject};
+use crate::entry::{Key, KeyType, Kind, NamedNumber, Subject};
 use crate::parser::{Comparison, Expression, Form, parse};
 use crate::problem::{Compiled, Problem};
 
@@ -413,8 +413,7 @@ impl Checker<'_> {
             Some(KeyType::Text(pairs)) => &pairs[..],
             Some(KeyType::Bits(_)) | None => &[],
         };
-        let is_it =
-            |(of, _): &&(Box<[u8]>, Box<[u8]>)| BigInt::from_bytes_be(Sign::Plus, of) == *number;
+        let is_it = |(of, _): &&NamedNumber| BigInt::from_bytes_be(Sign::Plus, of) == *number;
         let found = pairs.iter().find(is_it).map(|(_, string)| string.clone());
         if found.is_none() {
             let name = self.keys.get(key).map_or("", |key| &key.name);

@@ -31,14 +31,17 @@ impl Kind {
     }
 }
 
+/// A number of the program, as big-endian bytes, and the string that stands for it.
+pub type NamedNumber = (Box<[u8]>, Box<[u8]>);
+
 /// The type of the values of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyType {
     /// Unsigned numbers of this many bits.
     Bits(u32),
-    /// Strings, because the type of the key is translated. Numbers of the program for which the
-    /// program names the string stand beside it, as big-endian bytes.
-    Text(Vec<(Box<[u8]>, Box<[u8]>)>),
+    /// Strings, because the type of the key is translated, with those that the program itself gives
+    /// to numbers.
+    Text(Vec<NamedNumber>),
 }
 
 /// A key of a table, or a parameter of an action.

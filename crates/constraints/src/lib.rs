@@ -52,7 +52,7 @@ mod text;
 mod violation;
 
 pub use self::compiled::Constraint;
-pub use self::entry::{Entry, Key, KeyType, Kind, Match, Subject};
+pub use self::entry::{Entry, Key, KeyType, Kind, Match, NamedNumber, Subject};
 pub use self::problem::{Compiled, Problem};
 pub use self::solve::{Goal, Solution, Wishes};
 pub use self::text::Text;

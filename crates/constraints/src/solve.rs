@@ -114,8 +114,14 @@ struct Domains {
     slots: BTreeMap<(usize, u8), Domain>,
     prefix_lengths: BTreeMap<usize, (i64, i64)>,
     priority: (i64, i64),
-    /// The string that a key must have, and those that it must not have.
-    texts: BTreeMap<usize, (Option<Box<[u8]>>, Vec<Box<[u8]>>)>,
+    texts: BTreeMap<usize, TextDomain>,
+}
+
+/// The string that a key must have, and those that it must not have.
+#[derive(Clone, Default)]
+struct TextDomain {
+    must: Option<Box<[u8]>>,
+    must_not: Vec<Box<[u8]>>,
 }
 
 /// An entry of which some keys have their matches.
@@ -413,7 +419,7 @@ impl Domains {
     }
 
     fn narrow_text(&mut self, key: usize, string: Option<&[u8]>, wanted: bool) -> Option<()> {
-        let (must, must_not) = self.texts.entry(key).or_default();
+        let TextDomain { must, must_not } = self.texts.entry(key).or_default();
         match (string, wanted) {
             (None, wanted) => return (!wanted).then_some(()),
             (Some(string), true) if must.as_deref().is_none_or(|must| must == string) => {
@@ -422,8 +428,9 @@ impl Domains {
             (Some(_), true) => return None,
             (Some(string), false) => must_not.push(string.into()),
         }
-        let is_refused = |must: &Box<[u8]>| must_not.contains(must);
-        (!must.as_ref().is_some_and(is_refused)).then_some(())
+        let is_refused =
+            must.as_deref().is_some_and(|must| must_not.iter().any(|other| **other == *must));
+        (!is_refused).then_some(())
     }
 }
 

@@ -27,6 +27,10 @@ pub(crate) struct PacedStream {
     next: u64,
 }
 
+/// Returns the class of an arrival, from the position of its packet among those that are sent, the
+/// port by which it left the switch, and its bytes. Returns `None` for a packet that went astray.
+pub(crate) type Classify<'a> = &'a dyn Fn(usize, u32, &[u8]) -> Option<usize>;
+
 /// Packets that are sent in turn, again and again.
 pub(crate) struct Paced<'a> {
     /// The port of the switch by which they enter.
@@ -36,9 +40,7 @@ pub(crate) struct Paced<'a> {
     pub(crate) rate: f64,
     /// The number of packets that are sent.
     pub(crate) count: usize,
-    /// Returns the class of an arrival, from the position of the packet among `packets`, the port
-    /// by which it left the switch, and its bytes. Returns `None` for a packet that went astray.
-    pub(crate) class: &'a dyn Fn(usize, u32, &[u8]) -> Option<usize>,
+    pub(crate) class: Classify<'a>,
 }
 
 /// The arrival of a packet.

@@ -173,8 +173,7 @@ fn check_text(
                 }));
             }
         }
-        Err(problem) => diagnostics
-            .push(report(problem, |kind, span, message| Diagnostic::error(kind, span, message))),
+        Err(problem) => diagnostics.push(report(problem, Diagnostic::error)),
     }
 }
 

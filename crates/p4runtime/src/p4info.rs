@@ -28,7 +28,7 @@ pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
 pub use self::restrictions::{Owner, Restricted, Restrictions, restricted};
-pub use self::translation::translation_mappings;
+pub use self::translation::{GivenNumber, translation_mappings};
 use crate::conversion;
 use crate::proto::{config::P4Info, v1};
 use crate::status::EntityError;

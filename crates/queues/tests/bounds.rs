@@ -49,13 +49,16 @@ struct Packet {
     sent: u64,
 }
 
+/// A time, the order among events of this time, a port, and the packet that arrives there.
+type Event = (u64, u8, usize, Option<Packet>);
+
 /// Simulates greedy sources: each sends a packet as soon as its token bucket holds one, from its
 /// offset on. Returns the largest delay of each flow in nanoseconds.
 fn simulate(ports: &BTreeMap<String, PortConfig>, flows: &[Flow], offsets: &[u64]) -> Vec<u64> {
     let mut running: BTreeMap<&String, Port<Packet>> =
         ports.iter().map(|(name, config)| (name, Port::new(config, Nanos(0), 0))).collect();
     // Ports that are to start a packet, before arrivals of the same time.
-    let mut events: BinaryHeap<Reverse<(u64, u8, usize, Option<Packet>)>> = BinaryHeap::new();
+    let mut events: BinaryHeap<Reverse<Event>> = BinaryHeap::new();
     let names: Vec<&String> = ports.keys().collect();
     for (index, flow) in flows.iter().enumerate() {
         for number in 0..PACKETS {

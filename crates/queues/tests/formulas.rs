@@ -84,8 +84,7 @@ fn an_urgent_packet_waits_for_one_other_packet() {
     // 1500 bytes take 120 us, and 200 bytes 16 us.
     let (mut worst, mut worst_of_burst, mut seen) = (0, 0, 0);
     let mut record = |departures: Vec<Departure<u64>>| {
-        let mut departures = departures.into_iter().filter(|one| one.queue == queue(1)).peekable();
-        while let Some(departure) = departures.next() {
+        for departure in departures.into_iter().filter(|one| one.queue == queue(1)) {
             let delay = departure.start.0 - departure.arrived.0;
             if departure.depth_before == 0 {
                 worst = worst.max(delay);

@@ -47,8 +47,8 @@ impl Curve {
         sweep::sum(&negative, &service, |_, a, b| Ok(a.min_plus_product(b)))
     }
 
-    /// Returns the horizontal deviation: the supremum over all times `t` of the infimum of all `d
-    /// >= 0` with `self(t) <= service(t + d)`. For an arrival curve and a service curve, the
+    /// Returns the horizontal deviation: the supremum over all times `t` of the infimum of all
+    /// `d >= 0` with `self(t) <= service(t + d)`. For an arrival curve and a service curve, the
     /// deviation bounds the delay (Le Boudec and Thiran, theorem 1.4.2).
     ///
     /// It is computed as the vertical deviation of the lower pseudo-inverses of the two curves.

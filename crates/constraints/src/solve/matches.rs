@@ -4,7 +4,7 @@ use num_bigint::BigUint;
 use num_traits::Zero;
 
 use super::domain::Domain;
-use super::{Domains, Search, slot};
+use super::{Domains, Search, TextDomain, slot};
 use crate::bits;
 use crate::compiled::Part;
 use crate::entry::{Key, KeyType, Kind, Match};
@@ -182,7 +182,7 @@ impl Search<'_, '_> {
     /// Returns a match of a translated key, which is exact or optional.
     fn text(&mut self, key: usize, kind: Kind, domains: &mut Domains) -> Option<Match<'static>> {
         let mask = domains.slot(key, Part::Mask, 1).clone();
-        let (must, must_not) = domains.texts.remove(&key).unwrap_or_default();
+        let TextDomain { must, must_not } = domains.texts.remove(&key).unwrap_or_default();
         let packet = self.wishes.accepts.get(key).and_then(Option::as_deref);
         let may_omit = kind == Kind::Optional && mask.contains(&BigUint::zero());
         let is_empty = must.as_deref().is_some_and(<[u8]>::is_empty);

@@ -55,7 +55,7 @@ impl Pattern {
         let width = |at: &usize| table.match_fields.get(*at).map_or(0, bits);
         let mut free: Vec<usize> = (0..table.match_fields.len()).collect();
         free.sort_by_key(|at| std::cmp::Reverse(width(at)));
-        let (first, second) = arguments(restrictions, action)?;
+        let [first, second] = arguments(restrictions, action)?;
         let mut pattern = Self {
             constraint: None,
             common: vec![Match::Any; table.match_fields.len()],
@@ -143,19 +143,19 @@ impl Pattern {
     }
 }
 
+/// The arguments of an action, one for each parameter.
+type Arguments = Vec<Vec<u8>>;
+
 /// Returns the arguments of the action in the two variants of an entry. They are equal only if the
 /// action has no parameters, or if its constraint allows no others.
-fn arguments(
-    restrictions: &Restrictions,
-    action: &Action,
-) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), &'static str> {
+fn arguments(restrictions: &Restrictions, action: &Action) -> Result<[Arguments; 2], &'static str> {
     let all = |number| {
         let params = action.params.iter().map(|param| value(param.value, number));
         params.collect::<Vec<Vec<u8>>>()
     };
     let (first, second) = (all(1), all(2));
     let Some((constraint, _)) = restrictions.of_action(action.id) else {
-        return Ok((first, second));
+        return Ok([first, second]);
     };
     let solve = |wished: &[Vec<u8>], seed| {
         let wished: Vec<Match<'_>> = wished.iter().map(|value| Match::exact(value)).collect();
@@ -174,5 +174,5 @@ fn arguments(
         solve(&first, 0).ok_or("no arguments that satisfy its action's constraint exist")?;
     let others = (0..OTHERS).filter_map(|seed| solve(&second, seed));
     let second = others.into_iter().find(|other| *other != first);
-    Ok((first.clone(), second.unwrap_or(first)))
+    Ok([first.clone(), second.unwrap_or(first)])
 }

@@ -231,7 +231,7 @@ fn burst(rate: Interval, tokens: f64, offered: &[Offered]) -> Option<Interval> {
         Treatment::Passed { arrived } => Some((one.sent.earliest, arrived.latest)),
         Treatment::Refused | Treatment::Unknown => None,
     });
-    let Some((begin, arrived)) = first else { return None };
+    let (begin, arrived) = first?;
     let (mut sum, mut lost) = (0.0, 0.0);
     let mut last = begin;
     for one in offered {

@@ -221,8 +221,8 @@ fn buckets_are_measured_only_if_their_colours_differ() {
     );
     assert_eq!(levels(two, [leaves(1), leaves(1), unseen()]), [vec![Peak]]);
     assert_eq!(levels(two, [leaves(1), unseen(), unseen()]), [vec![Committed]]);
-    assert_eq!(levels(two, [leaves(1), leaves(1), leaves(1)]), [vec![]; 0]);
-    assert_eq!(levels(two, [unseen(), leaves(1), leaves(2)]), [vec![]; 0]);
+    assert_eq!(levels(two, [leaves(1), leaves(1), leaves(1)]), Vec::<Vec<Level>>::new());
+    assert_eq!(levels(two, [unseen(), leaves(1), leaves(2)]), Vec::<Vec<Level>>::new());
     assert_eq!(levels(one, [leaves(1), leaves(2), unseen()]), [vec![Committed]]);
-    assert_eq!(levels(one, [leaves(1), leaves(1), unseen()]), [vec![]; 0]);
+    assert_eq!(levels(one, [leaves(1), leaves(1), unseen()]), Vec::<Vec<Level>>::new());
 }

@@ -7,7 +7,7 @@ use super::{Bucket, ByColour, Colour, Control, Found, MeasuredMeter, Offered, Se
 use super::{TokenUnit, Treatment};
 use crate::error::DutError;
 use crate::live::Outcome;
-use crate::paced::{Paced, PacedStream, Passage};
+use crate::paced::{Classify, Paced, PacedStream, Passage};
 
 /// The rate of packets that is offered, divided by the rate that a bucket lets pass.
 const OVERLOAD: f64 = 4.0;
@@ -307,7 +307,7 @@ pub(super) async fn measure<M: Metering>(
 /// The packets of a meter, which are sent again and again.
 struct Offer<'a> {
     stream: &'a mut PacedStream,
-    class: &'a dyn Fn(usize, u32, &[u8]) -> Option<usize>,
+    class: Classify<'a>,
     port: u32,
     packets: &'a [Vec<u8>],
     stop: &'a AtomicBool,

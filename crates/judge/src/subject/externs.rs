@@ -27,9 +27,12 @@ pub(crate) struct Counts {
 /// The algorithm of a meter (9.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
-    TwoRateThreeColor,
-    SingleRateThreeColor,
-    SingleRateTwoColor,
+    /// Two rates and three colours (RFC 2698).
+    TwoRateThree,
+    /// One rate and three colours (RFC 2697).
+    SingleRateThree,
+    /// One rate and two colours.
+    SingleRateTwo,
 }
 
 /// The width of the values of a register; `None` if they are no unsigned numbers.
@@ -124,9 +127,9 @@ fn counts(spec: Option<&config::CounterSpec>) -> Counts {
 
 fn marker(spec: Option<&config::MeterSpec>) -> Marker {
     match spec.map_or(meter_spec::Type::TwoRateThreeColor, config::MeterSpec::r#type) {
-        meter_spec::Type::TwoRateThreeColor => Marker::TwoRateThreeColor,
-        meter_spec::Type::SingleRateThreeColor => Marker::SingleRateThreeColor,
-        meter_spec::Type::SingleRateTwoColor => Marker::SingleRateTwoColor,
+        meter_spec::Type::TwoRateThreeColor => Marker::TwoRateThree,
+        meter_spec::Type::SingleRateThreeColor => Marker::SingleRateThree,
+        meter_spec::Type::SingleRateTwoColor => Marker::SingleRateTwo,
     }
 }
 

@@ -9,8 +9,8 @@
 use std::collections::HashMap;
 
 use constraints::{
-    ACTION_RESTRICTION, Constraint, ENTRY_RESTRICTION, Entry, Key, KeyType, Kind, Match, Subject,
-    Text,
+    ACTION_RESTRICTION, Constraint, ENTRY_RESTRICTION, Entry, Key, KeyType, Kind, Match,
+    NamedNumber, Subject, Text,
 };
 use entities::schema::{ActionId, MatchFieldId, MatchKind, ParamId, Schema, TableId};
 use entities::{
@@ -296,10 +296,7 @@ fn kind(kind: &MatchKind) -> Option<Kind> {
     }
 }
 
-/// A number of the program and the string that controllers write instead.
-type Given = (Box<[u8]>, Box<[u8]>);
-
-fn key_type(value: ValueType, given: impl FnOnce() -> Vec<Given>) -> KeyType {
+fn key_type(value: ValueType, given: impl FnOnce() -> Vec<NamedNumber>) -> KeyType {
     match value {
         ValueType::Bits(bits) => KeyType::Bits(bits.get()),
         ValueType::Text | ValueType::TextOrEmpty => KeyType::Text(given()),
@@ -307,7 +304,7 @@ fn key_type(value: ValueType, given: impl FnOnce() -> Vec<Given>) -> KeyType {
 }
 
 /// Returns the strings that the annotations of a translated type give to numbers.
-fn strings(p4info: &P4Info, named: Option<&config::P4NamedType>) -> Vec<Given> {
+fn strings(p4info: &P4Info, named: Option<&config::P4NamedType>) -> Vec<NamedNumber> {
     let types = p4info.type_info.as_ref();
     let found = named.and_then(|named| types?.new_types.get(&named.name));
     // A schema is not made if its mappings are invalid.

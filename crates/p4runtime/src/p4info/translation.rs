@@ -49,13 +49,16 @@ fn texts(types: Option<&P4TypeInfo>) -> impl Iterator<Item = (&str, &P4NewTypeSp
     })
 }
 
+/// A string of controllers, and the number that the program gives it.
+pub type GivenNumber = (Box<[u8]>, u128);
+
 /// Returns the strings and numbers that the annotation `@p4runtime_translation_mappings` of a type
 /// gives.
 ///
 /// # Errors
 ///
 /// Returns the reason why the annotation is invalid.
-pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<(Box<[u8]>, u128)>, String> {
+pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<GivenNumber>, String> {
     let body = |text: &String| text.trim().strip_prefix(MAPPINGS).map(str::to_owned);
     let mut given = Vec::new();
     for body in spec.annotations.iter().filter_map(body) {
@@ -78,7 +81,7 @@ pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<(Box<[u8]>, u128
 struct Pairs<'a>(Peekable<Chars<'a>>);
 
 impl Pairs<'_> {
-    fn all(&mut self) -> Result<Vec<(Box<[u8]>, u128)>, String> {
+    fn all(&mut self) -> Result<Vec<GivenNumber>, String> {
         let mut pairs = Vec::new();
         self.expect('(')?;
         self.expect('{')?;

@@ -193,7 +193,10 @@ fn declarations_without_a_target_or_in_a_circle_are_refused() {
 }
 
 /// The keys of entries and groups with what each refers to, without an index.
-type Model = BTreeMap<(u32, Vec<u8>), Option<(u32, Vec<u8>)>>;
+type Model = BTreeMap<ModelKey, Option<ModelKey>>;
+
+/// A table, or 0 for multicast groups, and the values of a key.
+type ModelKey = (u32, Vec<u8>);
 
 fn any_update() -> impl Strategy<Value = (Type, u8, u8, u8, u8)> {
     let kinds = prop::sample::select(vec![Type::Insert, Type::Insert, Type::Modify, Type::Delete]);
@@ -201,7 +204,7 @@ fn any_update() -> impl Strategy<Value = (Type, u8, u8, u8, u8)> {
 }
 
 /// Returns an entity, its key in the model, and the key of what it refers to.
-fn entity(which: u8, a: u8, b: u8, c: u8) -> (Entity, (u32, Vec<u8>), Option<(u32, Vec<u8>)>) {
+fn entity(which: u8, a: u8, b: u8, c: u8) -> (Entity, ModelKey, Option<ModelKey>) {
     match which {
         0 => {
             (entry(ROUTES, &[a], TO_NEXT_HOP, &[b]), (ROUTES, vec![a]), Some((NEXT_HOPS, vec![b])))
@@ -217,12 +220,7 @@ fn entity(which: u8, a: u8, b: u8, c: u8) -> (Entity, (u32, Vec<u8>), Option<(u3
 }
 
 /// Applies an update to the model, and returns whether it is accepted.
-fn apply(
-    model: &mut Model,
-    kind: Type,
-    key: (u32, Vec<u8>),
-    refers: Option<(u32, Vec<u8>)>,
-) -> bool {
+fn apply(model: &mut Model, kind: Type, key: ModelKey, refers: Option<ModelKey>) -> bool {
     let exists = model.contains_key(&key);
     let is_referred_to = || model.values().any(|of| of.as_ref() == Some(&key));
     let has_target = || refers.as_ref().is_none_or(|target| model.contains_key(target));

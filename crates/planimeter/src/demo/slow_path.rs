@@ -27,7 +27,7 @@ const CPU_PORT: u32 = 255;
 const LINE: usize = 1 << 12;
 
 pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<Part, Failure> {
-    let (switch, traffic, ports) = started()?;
+    let Started { switch, traffic, ports } = started()?;
     let device = Device { address: switch.address().to_string(), device_id: 0, tls: None };
     let settings = match environment.quick {
         true => Settings { rounds: 3, time: Duration::from_millis(200), window: 8, reactions: 5 },
@@ -43,9 +43,16 @@ pub(super) fn part(environment: &Environment<'_>, known: &mut Known) -> Result<P
     Ok(Part { findings: findings(&measured), notes: Vec::new(), section: section(&measured) })
 }
 
-/// Starts a switch with two ports in memory. Returns it with the packets that show its slow path,
-/// and the ports at the other ends of the lines to its own.
-fn started() -> Result<(Switch, Traffic, Vec<(u32, Port)>), Failure> {
+/// A running switch, the packets that show its slow path, and the ports at the other ends of the
+/// lines to its own.
+struct Started {
+    switch: Switch,
+    traffic: Traffic,
+    ports: Vec<(u32, Port)>,
+}
+
+/// Starts a switch with two ports in memory.
+fn started() -> Result<Started, Failure> {
     let (name, source) = PROGRAM;
     let program = crate::program::embedded(name, source)?;
     let pipeline = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::run)?;
@@ -81,7 +88,7 @@ fn started() -> Result<(Switch, Traffic, Vec<(u32, Port)>), Failure> {
         pushes: Pushes::default(),
     };
     let switch = Switch::start(options, vec![device]).map_err(Failure::run)?;
-    Ok((switch, traffic, far))
+    Ok(Started { switch, traffic, ports: far })
 }
 
 /// Returns the server that stands for one direction: the highest load at which no packet was lost,

@@ -155,7 +155,7 @@ impl Generator<'_> {
         let table_entry = Some(entry);
         let entity = match is_of_meter {
             true => {
-                let marker = marker.unwrap_or(Marker::TwoRateThreeColor);
+                let marker = marker.unwrap_or(Marker::TwoRateThree);
                 let config = match self.random.u8(..6) {
                     0 => None,
                     1 => Some(self.wrong_meter_config(Some(marker))),
@@ -193,23 +193,21 @@ impl Generator<'_> {
     pub(super) fn meter_config(&mut self, marker: Marker) -> v1::MeterConfig {
         let cir = 1000 * i64::from(self.random.u8(1..4));
         let cburst = 2000 * i64::from(self.random.u8(1..4));
-        let has_excess = marker == Marker::SingleRateThreeColor;
+        let has_excess = marker == Marker::SingleRateThree;
         let (pir, pburst) = match marker {
-            Marker::TwoRateThreeColor => {
-                (cir + 1000 * i64::from(self.random.u8(..3)), cburst + 500)
-            }
-            Marker::SingleRateThreeColor | Marker::SingleRateTwoColor => (cir, cburst),
+            Marker::TwoRateThree => (cir + 1000 * i64::from(self.random.u8(..3)), cburst + 500),
+            Marker::SingleRateThree | Marker::SingleRateTwo => (cir, cburst),
         };
         v1::MeterConfig { cir, cburst, pir, pburst, eburst: if has_excess { 500 } else { 0 } }
     }
 
     /// Returns a configuration that a meter has to refuse.
     pub(super) fn wrong_meter_config(&mut self, marker: Option<Marker>) -> v1::MeterConfig {
-        let marker = marker.unwrap_or(Marker::TwoRateThreeColor);
+        let marker = marker.unwrap_or(Marker::TwoRateThree);
         let config = self.meter_config(marker);
         match marker {
-            Marker::TwoRateThreeColor => v1::MeterConfig { eburst: 500, ..config },
-            Marker::SingleRateThreeColor | Marker::SingleRateTwoColor => {
+            Marker::TwoRateThree => v1::MeterConfig { eburst: 500, ..config },
+            Marker::SingleRateThree | Marker::SingleRateTwo => {
                 v1::MeterConfig { pir: config.cir + 1, ..config }
             }
         }

@@ -86,9 +86,9 @@ pub(super) fn meter_config(
     let has_two_rates = (config.pir, config.pburst) != (config.cir, config.cburst);
     let has_excess = config.eburst != 0;
     let is_wrong = match marker {
-        Marker::TwoRateThreeColor => has_excess,
-        Marker::SingleRateThreeColor => has_two_rates,
-        Marker::SingleRateTwoColor => has_two_rates || has_excess,
+        Marker::TwoRateThree => has_excess,
+        Marker::SingleRateThree => has_two_rates,
+        Marker::SingleRateTwo => has_two_rates || has_excess,
     };
     faults.add(is_wrong, REFUSED);
 }

@@ -43,8 +43,8 @@ impl Made {
                 (of == id).then(|| place.traffic(profile, count))
             });
             match found {
-                Some(Ok((members, packets))) => {
-                    return self.traffic(&trial, id, profile, members, packets);
+                Some(Ok(Distributed { members, flows })) => {
+                    return self.traffic(&trial, id, profile, members, flows);
                 }
                 Some(Err(why)) => {
                     reason = format!("Groups of table {name} are not measured: {why}.")
@@ -99,6 +99,12 @@ fn weights(profile: &ActionProfile, members: usize) -> Vec<u32> {
     let different: Vec<u32> = (1..).take(members).collect();
     let fits = profile.max_group_size.is_none_or(|most| different.iter().sum::<u32>() <= most);
     if fits && !profile.weights_disallowed { different } else { vec![1; members] }
+}
+
+/// Members with different ports, and packets of random flows that meet them.
+struct Distributed {
+    members: Vec<(u32, ActionCall)>,
+    flows: Vec<Vec<u8>>,
 }
 
 /// A generated entry of a table with an action selector, whose group is replaced.
@@ -174,11 +180,7 @@ impl Grouped<'_> {
     }
 
     /// Returns members with different ports, and packets of random flows that meet them.
-    fn traffic(
-        &self,
-        profile: &ActionProfile,
-        count: usize,
-    ) -> Result<(Vec<(u32, ActionCall)>, Vec<Vec<u8>>), &'static str> {
+    fn traffic(&self, profile: &ActionProfile, count: usize) -> Result<Distributed, &'static str> {
         let packets = self.trial.workload.packets();
         let found = packets.iter().map(|packet| (self.members(packet), packet));
         let (mut members, packet) =
@@ -223,7 +225,7 @@ impl Grouped<'_> {
                 flows.push(flow);
             }
             if flows.len() == count {
-                return Ok((members, flows));
+                return Ok(Distributed { members, flows });
             }
         }
         Err("too few random packets meet the group")
