@@ -6,25 +6,27 @@
 //! thread sends, and serves the control channel, with one monotonic clock.
 
 mod bench;
+mod config;
 mod control;
+mod packets;
 mod tally;
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use entities::{Data, DataType};
-use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1;
 use statistics::Ordered;
 
 use self::bench::{Acknowledge, Bench, Pass};
 use self::control::{Control, P4RuntimeControl};
 use crate::error::DutError;
-use crate::live::{self, Control as _, Wire};
+use crate::live::{self, Control as _};
 use crate::outlet::Outlet;
 use crate::session::P4RuntimeChannel;
 use crate::window::Operation;
 
+pub use self::config::Config;
+pub use self::packets::{Emitting, Packets, Traffic};
 pub use self::tally::Counts;
 
 /// The time after the last sending, beyond `max_timeout_ns`, for which missing digests are awaited.
@@ -51,55 +53,6 @@ const CONFIGS: [Config; 3] = [
 pub struct Settings {
     /// The number of rounds with each configuration.
     pub rounds: u32,
-}
-
-/// The configuration of a digest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Config {
-    /// The longest time for which the switch may keep a digest (`max_timeout_ns`).
-    pub max_timeout: Duration,
-    /// The largest number of digests in a list (`max_list_size`).
-    pub max_list_size: u32,
-    /// The time for which the switch must not send a digest again that is not acknowledged
-    /// (`ack_timeout_ns`).
-    pub ack_timeout: Duration,
-}
-
-/// A packet, and the digest that it emits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Emitting {
-    /// The packet.
-    pub packet: Vec<u8>,
-    /// The contents of the digest, which no other packet emits.
-    pub digest: Data,
-}
-
-/// The packets of a measurement.
-#[derive(Clone, Debug)]
-pub struct Packets {
-    /// The port by which they enter the switch.
-    pub port: u32,
-    /// The type of the digest's contents.
-    pub data_type: DataType,
-    /// The packets. Each of them emits its digest every time that it is sent.
-    pub emitting: Vec<Emitting>,
-}
-
-/// The packets and entries of a measurement.
-#[derive(Clone, Debug)]
-pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
-    pub p4info: P4Info,
-    /// The ports that are connected to this machine.
-    pub wires: Vec<Wire>,
-    /// The identifier of the digest in P4Info.
-    pub digest_id: u32,
-    /// The name of the digest.
-    pub name: String,
-    /// The entries that are in the switch during the measurement, in the order of installation.
-    pub beside: Vec<v1::TableEntry>,
-    /// The packets; `Err` with a sentence that says why there are none.
-    pub packets: Result<Packets, String>,
 }
 
 /// The digests that a switch sent with one configuration.

@@ -7,7 +7,8 @@ use openflow::{DatapathId, Version};
 
 use crate::entries::EntryMaker;
 use crate::error::DutError;
-use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session, Target};
+use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session};
+use crate::target::Target;
 use crate::watch::Watch;
 use crate::{
     capacity, commits, counters, digests, groups, live, meters, reads, roles, slow_path, sustained,
@@ -151,7 +152,7 @@ pub fn measure(
 ) -> Result<Outcome, DutError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut session = Session::open(target, plan.entries, stop, watch).await?;
+        let mut session = target.open(plan.entries, stop, watch).await?;
         let others = match &plan.updates {
             Some(settings) => updates::other_tables(&mut session, &settings.tables)?,
             None => Vec::new(),

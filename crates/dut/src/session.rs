@@ -12,14 +12,11 @@ use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 use controllers::openflow::ServerTls;
 
-use crate::digests;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
 use crate::flows::FlowMatch;
-use crate::live;
-use crate::slow_path;
-use crate::sustained::Trial;
-use crate::updates::LoadedTable;
+use crate::loaded_table::LoadedTable;
+use crate::sustained::trial::Trial;
 use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
@@ -53,32 +50,6 @@ pub struct Listening {
     pub tls: Option<ServerTls>,
     /// The fields that flows match.
     pub matching: FlowMatch,
-}
-
-/// The switch that is measured.
-#[derive(Clone, Debug)]
-pub enum Target {
-    /// A P4Runtime switch.
-    P4Runtime {
-        /// The device.
-        device: Device,
-        /// The table that is measured, by its name or alias; `None` for the largest suitable one.
-        table: Option<String>,
-        /// The packets of the test of effects; `None` if the plan does not have it.
-        traffic: Option<Box<live::Traffic>>,
-        /// The packets of the test of the slow path; `None` if the plan does not have it.
-        slow_path: Option<Box<slow_path::Traffic>>,
-        /// The packets of the test of digests; `None` if the plan does not have it.
-        digests: Option<Box<digests::Traffic>>,
-    },
-    /// An OpenFlow switch, which connects to this program.
-    OpenFlow {
-        /// The place at which it connects, and the flows.
-        listening: Listening,
-        /// The ports for packets of the tests of effects and of the slow path; `None` if the plan
-        /// has neither.
-        ports: Option<live::Ports>,
-    },
 }
 
 /// The control channel of a switch.
@@ -120,32 +91,44 @@ pub(crate) struct Room {
 }
 
 impl Session {
-    /// Connects to a switch, or waits for it, and prepares entries of the table that is measured.
-    /// At most `entries` entries are used.
+    /// Connects to a P4Runtime switch, and prepares entries of a table: the one with the given name
+    /// or alias, or the largest suitable one. At most `entries` entries are used.
     ///
     /// # Errors
     /// See [`DutError`].
-    pub(crate) async fn open(
-        target: &Target,
+    pub(crate) async fn over_p4runtime(
+        device: &Device,
+        table: Option<&str>,
+        entries: u64,
+    ) -> Result<Self, DutError> {
+        let mut channel = P4RuntimeChannel::open(device, table).await?;
+        let present = channel.read().await?;
+        let numbers = channel.maker().absent(entries, &present);
+        let present = present.len();
+        Ok(Self::of(Channel::P4Runtime(Box::new(channel)), present, numbers, entries))
+    }
+
+    /// Waits for an OpenFlow switch, and prepares flows of its first table. At most `entries` flows
+    /// are used.
+    ///
+    /// # Errors
+    /// See [`DutError`].
+    pub(crate) fn over_openflow(
+        listening: &Listening,
         entries: u64,
         stop: &AtomicBool,
         watch: &mut dyn Watch,
     ) -> Result<Self, DutError> {
-        let (channel, present, numbers) = match target {
-            Target::P4Runtime { device, table, .. } => {
-                let mut channel = P4RuntimeChannel::open(device, table.as_deref()).await?;
-                let present = channel.read().await?;
-                let numbers = channel.maker().absent(entries, &present);
-                (Channel::P4Runtime(Box::new(channel)), present.len(), numbers)
-            }
-            Target::OpenFlow { listening, .. } => {
-                let channel = OpenFlowChannel::open(listening, stop, watch)?;
-                let (present, numbers) = (channel.present(), channel.absent(entries));
-                (Channel::OpenFlow(Box::new(channel)), present, numbers)
-            }
-        };
+        let channel = OpenFlowChannel::open(listening, stop, watch)?;
+        let (present, numbers) = (channel.present(), channel.absent(entries));
+        Ok(Self::of(Channel::OpenFlow(Box::new(channel)), present, numbers, entries))
+    }
+
+    /// Creates the session of a channel whose table has `present` entries. The entries `numbers` can
+    /// be inserted into that table, and at most `most` entries are used of any table.
+    fn of(channel: Channel, present: usize, numbers: Vec<EntryNumber>, most: u64) -> Self {
         let (owned, differences) = (BTreeSet::new(), Vec::new());
-        Ok(Self { channel, present, numbers, owned, most: entries, differences })
+        Self { channel, present, numbers, owned, most, differences }
     }
 
     /// Turns to another table of a P4Runtime switch, after the entries of this measurement are

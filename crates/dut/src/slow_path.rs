@@ -7,6 +7,7 @@
 
 mod bench;
 mod control;
+mod direction;
 mod figures;
 mod packets;
 mod tally;
@@ -28,6 +29,7 @@ use crate::outlet::Outlet;
 use crate::session::{Device, OpenFlowChannel, P4RuntimeChannel};
 use crate::window::Operation;
 
+pub use self::direction::Direction;
 pub use self::figures::{Crossing, Load, Measured, Reaction};
 pub use self::packets::{Packets, ReactiveFlow, Route, Traffic};
 pub use self::tally::Counts;
@@ -52,29 +54,6 @@ impl Settings {
     /// Returns the number of flows to whose first packets the controller reacts.
     pub(crate) fn flows(&self) -> usize {
         self.rounds as usize * self.reactions as usize
-    }
-}
-
-/// The direction in which packets cross the control channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Packets go from a port of the switch to the controller.
-    PacketIn,
-    /// Packets go from the controller to a port of the switch.
-    PacketOut,
-}
-
-impl Direction {
-    /// The two directions.
-    pub const ALL: [Self; 2] = [Self::PacketIn, Self::PacketOut];
-
-    /// Returns the name that reports give the direction.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PacketIn => "packet-in",
-            Self::PacketOut => "packet-out",
-        }
     }
 }
 

@@ -9,7 +9,7 @@
 mod pool;
 #[cfg(test)]
 mod simulation;
-mod trial;
+pub(crate) mod trial;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,8 +23,7 @@ use crate::updates::Limit;
 use crate::window::{Operation, Refusal, Shape, Work};
 
 use self::pool::Pool;
-use self::trial::{Ended, Schedule};
-pub(crate) use self::trial::{Request, Step, Trial};
+use self::trial::{Ended, Schedule, Trial};
 
 /// The least number of requests in the window of a trial, unless that takes too long.
 const LEAST_REQUESTS: f64 = 100.0;

@@ -21,9 +21,10 @@ use statistics::Ordered;
 
 use crate::entries::{EntryMaker, MakerError};
 use crate::error::DutError;
-use crate::key_kind::KeyKind;
 use crate::session::{Channel, Session};
 use crate::window::{BUSY, BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
+
+pub use crate::loaded_table::LoadedTable;
 
 /// The number of updates in a request that fills or empties the table for a load.
 const FILLED: usize = 100;
@@ -77,18 +78,6 @@ pub struct Settings {
     pub time: Duration,
     /// The seed of the order of the loads.
     pub seed: u64,
-}
-
-/// The table of a load.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedTable {
-    /// The fully qualified name of the table.
-    pub name: String,
-    /// The kind of its key; `None` for OpenFlow.
-    pub kind: Option<KeyKind>,
-    /// The number of entries that the program declares, or the switch reports; `None` if there is
-    /// none.
-    pub size: Option<u64>,
 }
 
 /// The measured operation of one load.

@@ -16,7 +16,7 @@ mod psa;
 pub(crate) mod v1model;
 pub(crate) mod waiting;
 
-use self::engine::{Engine, InterpreterEngine};
+use self::engine::{Engine, InterpreterEngine, PARAMETERS};
 use self::glue::{Inputs, Set};
 use self::waiting::{Pass, QueueTimes};
 use crate::error::{LoadError, RunError};
@@ -188,8 +188,6 @@ fn output(
     outputs.push(Output { port, packet, generation });
 }
 
-/// The error for a package whose blocks lack the parameters that the architecture expects.
-const PARAMETERS: RunError = RunError::internal("parameters of a block");
 /// The error for rules that resubmit, recirculate or replicate a packet after a block for which the
 /// architecture does not provide this.
 const NO_PASS: RunError = RunError::internal("a pass of the architecture");

@@ -12,36 +12,37 @@
 //! what packets did in the meantime: if a batch deleted an entry, the entry returns with the counts
 //! that it had.
 
+mod assignment;
 mod binding;
 mod digests;
 mod ports;
 mod read;
+mod shared;
 mod texts;
 mod translation;
 mod used;
 mod values;
 mod write;
 
-use self::binding::{Binding, BoundTable};
+use self::binding::Binding;
 use self::digests::Digests;
 pub use self::digests::digest_data;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
+use self::shared::{Shared, Undo};
 use self::translation::Translated;
-use self::write::{Writer, replace};
+use self::write::Writer;
 use crate::error::{CompileError, LoadError};
 use crate::layout::{DROP_PORT, PACKET_WORK};
 use crate::switch::{Core, Path};
 use crate::sync::lock;
 use crate::table::Ageing;
-use entities::schema::{self, ActionProfileId, MatchKind, Schema, ValueSetId};
+use entities::schema::Schema;
 use entities::{
-    CloneSession, CloneSessionId, Code, DataPlane, EntityError, EntryKey, Group, GroupId,
-    MulticastGroup, MulticastGroupId, Nanos, PortNames, ProfileUsage, Reader, TableEntry, Target,
-    Translations, Update, UpdateKind, ValueSet, Visibility,
+    Code, DataPlane, EntityError, Nanos, PortNames, Reader, TableEntry, Target, Translations,
+    Update, UpdateKind, Visibility,
 };
-use ir::{Program, TableImplementation};
-use std::collections::BTreeMap;
+use ir::Program;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -254,22 +255,6 @@ impl Trimming {
     }
 }
 
-/// The parts of a loaded program that workers, the control plane and its readers share.
-#[derive(Debug)]
-struct Shared {
-    /// The time on the control plane's clock from which packets' time is counted.
-    origin: Nanos,
-    /// The limit for searched tables that [`InterpreterTarget::with_searched_entries`] sets.
-    searched_entries: u64,
-    schema: Arc<Schema>,
-    binding: Binding,
-    core: Core,
-    books: Mutex<Books>,
-    gate: Gate,
-    digests: Digests,
-    translated: Translated,
-}
-
 /// A batch of changes by the control plane that has begun and not ended.
 #[derive(Default)]
 struct Batch {
@@ -283,162 +268,9 @@ impl fmt::Debug for Batch {
     }
 }
 
-type Undo = Box<dyn FnOnce(&Shared, &mut Books) + Send>;
-
 /// The interval at which entries that have timed out are removed, in tables that delete such
 /// entries.
 const DELETION: Duration = Duration::from_secs(1);
-
-impl Shared {
-    /// Returns the maximum number of entries of a table: the size that it declares, or the limit of
-    /// the switch if that is smaller. `None` means that there is no maximum.
-    fn size(&self, table: &schema::Table) -> Option<u64> {
-        let is_searched = table.match_fields.iter().any(|field| {
-            matches!(field.kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-        });
-        match table.size {
-            _ if !is_searched => table.size,
-            Some(size) => Some(size.min(self.searched_entries)),
-            None => Some(self.searched_entries),
-        }
-    }
-
-    /// Returns the numbers of members, groups and one-shot groups of an action profile, and their
-    /// total size.
-    fn usage(
-        &self,
-        books: &Books,
-        profile: ActionProfileId,
-        instance: ir::ExternId,
-    ) -> ProfileUsage {
-        let members = self.core.profile(instance).map_or(0, |profile| profile.members().len());
-        let book = books.profiles.get(&profile);
-        let tables = self.core.program().tables.iter().zip(&self.core.state.tables);
-        let tables = tables.filter(|(table, _)| {
-            matches!(
-                table.implementation,
-                Some(TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id))
-                    if id == instance
-            )
-        });
-        let (mut one_shots, mut size) = (0, book.map_or(0, |book| book.total_size));
-        for (_, state) in tables {
-            let of_table = state.one_shots();
-            one_shots += of_table.count;
-            size = size.saturating_add(of_table.size);
-        }
-        ProfileUsage {
-            members: members as u64,
-            groups: book.map_or(0, |book| book.groups.len() as u64),
-            one_shots,
-            total_size: size,
-        }
-    }
-
-    /// Converts a time of the control plane's clock to the time that packets use.
-    fn time(&self, now: Nanos) -> Duration {
-        Duration::from_nanos(now.0.saturating_sub(self.origin.0))
-    }
-
-    fn ageing(&self, bound: &BoundTable) -> Ageing {
-        let state = self.core.state.tables.get(bound.id.index());
-        state.map_or(Ageing::None, |state| state.ageing)
-    }
-
-    /// Appends the idle entries of a table to `expired`. An entry that stays idle is reported again
-    /// after each further timeout. Returns the time of the next report, or `None` if no entry has a
-    /// timeout.
-    fn tell_idle(
-        &self,
-        table: &schema::Table,
-        bound: &BoundTable,
-        now: Duration,
-        expired: &mut Vec<TableEntry>,
-    ) -> Option<Duration> {
-        let state = self.core.state.tables.get(bound.id.index())?;
-        let mut next = None::<Duration>;
-        for stored in state.iter() {
-            let timer = stored.timer();
-            let Some(timeout) = timer.timeout() else { continue };
-            let mut quiet_since = timer.restarted().max(timer.notified().unwrap_or_default());
-            if quiet_since.saturating_add(timeout) <= now {
-                let fields = &table.match_fields;
-                let key = values::match_key(
-                    &self.translated.translations,
-                    fields,
-                    bound,
-                    &stored.matches,
-                    stored.priority,
-                );
-                let Some(key) = key else { continue };
-                quiet_since = now;
-                timer.set_notified(now);
-                let note = stored.state().note.as_deref().cloned().unwrap_or_default();
-                expired.push(TableEntry {
-                    controller_metadata: note.controller_metadata,
-                    metadata: note.metadata,
-                    idle_timeout_ns: u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX),
-                    ..TableEntry::new(table.id, EntryKey::Match(key))
-                });
-            }
-            let deadline = quiet_since.saturating_add(timeout);
-            next = Some(next.map_or(deadline, |next| next.min(deadline)));
-        }
-        next
-    }
-
-    fn table_usage(&self) -> Vec<TableUsage> {
-        let tables = self.schema.tables().iter().filter_map(|table| {
-            let bound = self.binding.tables.get(&table.id)?;
-            let state = self.core.state.tables.get(bound.id.index())?;
-            let (hits, misses) = state.lookups();
-            Some(TableUsage {
-                id: table.id,
-                name: table.name.clone(),
-                entries: state.len() as u64,
-                size: self.size(table),
-                hits,
-                misses,
-            })
-        });
-        tables.collect()
-    }
-}
-
-/// The data that the control plane has written and that packets do not need. Data of this kind that
-/// belong to an entry are stored with the entry instead.
-#[derive(Debug, Default)]
-struct Books {
-    defaults: BTreeMap<schema::TableId, crate::table::Note>,
-    profiles: BTreeMap<ActionProfileId, ProfileBook>,
-    multicast_groups: BTreeMap<MulticastGroupId, MulticastGroup>,
-    clone_sessions: BTreeMap<CloneSessionId, CloneSession>,
-    value_sets: BTreeMap<ValueSetId, ValueSet>,
-}
-
-/// The data that the control plane has written about an action profile.
-#[derive(Debug, Default)]
-struct ProfileBook {
-    groups: BTreeMap<GroupId, Group>,
-    /// The total size of all groups of the profile.
-    total_size: u64,
-}
-
-impl Books {
-    fn put_group(
-        &mut self,
-        profile: ActionProfileId,
-        id: GroupId,
-        group: Option<Group>,
-    ) -> Option<Group> {
-        let book = self.profiles.entry(profile).or_default();
-        let size = |group: &Option<Group>| group.as_ref().map_or(0, |group| group.size);
-        book.total_size = book.total_size.saturating_add(size(&group));
-        let previous = replace(&mut book.groups, id, group);
-        book.total_size = book.total_size.saturating_sub(size(&previous));
-        previous
-    }
-}
 
 impl Interpreted {
     fn new(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::compare::{Expectation, Output, compare, in_order_of_expectations};
-use super::run::{Options, Report};
+use super::outcome::{Options, Report};
 use super::script::{Arrivals, Pattern};
 use super::{Failure, StfError, report};
 use pipeline::RunError;

@@ -12,6 +12,7 @@ mod compare;
 mod network;
 mod number;
 mod observe;
+mod outcome;
 mod parse;
 mod report;
 mod resolve;
@@ -21,10 +22,11 @@ mod script;
 mod tests;
 mod ways;
 
-pub use network::{Covered, End, Network, QueueRecord, run_network, run_network_covered};
+pub use network::{Covered, Network, run_network, run_network_covered};
 pub use number::Number;
+pub use outcome::{End, Options, QueueRecord, Report};
 pub use parse::SyntaxError;
-pub use run::{Options, Report, run, run_covered};
+pub use run::{run, run_covered};
 pub use script::{
     Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
     Statement, StatementKind, Unit,

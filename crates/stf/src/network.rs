@@ -17,11 +17,11 @@ use self::agenda::{Agenda, Event, Rank};
 use self::travel::{Journey, Origin, Travel, Travelling};
 use super::StfError;
 use super::books::Books;
-use super::run::{Options, Report};
+use super::outcome::{End, Options, QueueRecord, Report};
 use super::script::{Script, Statement, StatementKind};
 use ir::Architecture;
 use pipeline::{Coverage, QueuedPorts, Switch};
-use queues::{Configuration, QueueCounts};
+use queues::Configuration;
 
 /// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
 /// circulate in a loop.
@@ -30,15 +30,6 @@ const MAX_HOPS: usize = 64;
 /// The largest number of copies that one packet may become. In a loop of switches, the number of
 /// copies can double with each round.
 const MAX_COPIES: usize = 4096;
-
-/// A port of a switch in a network, to which a link can be connected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct End {
-    /// The index of the switch in the network.
-    pub switch: usize,
-    /// The port of that switch.
-    pub port: u32,
-}
 
 /// Switches, the links between them, and their ports to the outside.
 #[derive(Default)]
@@ -51,19 +42,6 @@ pub struct Network {
     outside: BTreeMap<u32, (End, String)>,
     /// The queues of the ports of switches that have any.
     queues: BTreeMap<usize, Configuration>,
-}
-
-/// The counters of a queue after a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueRecord {
-    /// The port of the queue.
-    pub end: End,
-    /// The name of the switch.
-    pub switch: String,
-    /// The number of the queue.
-    pub queue: u8,
-    /// The counters.
-    pub counts: QueueCounts,
 }
 
 impl Network {

@@ -7,9 +7,10 @@ use std::time::Duration;
 use entities::{Data, DataType};
 use p4runtime::proto::v1;
 
+use super::config::Config;
 use super::control::Control;
+use super::packets::Packets;
 use super::tally::Tally;
-use super::{Config, Packets};
 use crate::clock::{Clock, nanos};
 use crate::error::DutError;
 use crate::outlet::Outlet;

@@ -7,7 +7,7 @@ use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
 };
 
-use super::Config;
+use super::config::Config;
 use crate::error::DutError;
 use crate::session::{Stream, take_messages, write_updates};
 use crate::window::TIMEOUT;

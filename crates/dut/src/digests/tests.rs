@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use entities::BitsType;
+use entities::{BitsType, Data, DataType};
 use packetio::{BURST, Burst, Port, memory};
 
 use super::*;

@@ -23,7 +23,7 @@ use super::Listening;
 use crate::entries::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Lifetime, Output, Selector};
-use crate::sustained::{Request, Step, Trial};
+use crate::sustained::trial::{Request, Step, Trial};
 use crate::watch::Watch;
 use crate::window::{Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
 

@@ -24,7 +24,7 @@ use grpc::timer::Timer;
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
-use crate::sustained::{Request, Step, Trial};
+use crate::sustained::trial::{Request, Step, Trial};
 use crate::window::{
     Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
 };

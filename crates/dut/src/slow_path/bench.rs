@@ -6,8 +6,10 @@ use std::time::Duration;
 use rand::RngExt as _;
 
 use super::control::Control;
+use super::direction::Direction;
+use super::figures::Reaction;
+use super::packets::{ReactiveFlow, Route};
 use super::tally::{Counts, Tally};
-use super::{Direction, Reaction, ReactiveFlow, Route};
 use crate::clock::{Clock, nanos};
 use crate::effects::Moment;
 use crate::error::DutError;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use statistics::Ordered;
 
-use super::{Counts, Direction};
+use super::direction::Direction;
+use super::tally::Counts;
 
 /// The figures of one direction.
 #[derive(Clone, Debug)]

@@ -6,13 +6,24 @@
 //! bytes, which mostly stay where the blocks access them. A driver that switches to another packet
 //! while it still needs a value must therefore call [`Engine::keep`].
 
-use super::waiting::Held;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, ParserOutcome};
 use crate::layout::MetadataField;
 use crate::value::Value;
 use ir::{ControlId, ParserId, Projection, TypeId};
 use std::ops::DerefMut;
+
+/// The error for a package whose blocks lack the parameters that the architecture expects.
+pub(super) const PARAMETERS: RunError = RunError::internal("parameters of a block");
+
+/// A value of a packet that waits, independent of the memory of the engine that made it.
+#[derive(Clone, Debug)]
+pub(crate) enum Held {
+    /// A value of the interpreter.
+    Interpreted(Value),
+    /// The bytes of a value of machine code. `None` if no block has written the value.
+    Compiled(Option<Box<[u8]>>),
+}
 
 /// An engine that runs the blocks of a program: the interpreter, or machine code. Both use an
 /// [`Interpreter`] for the state of the switch, the packet, the requests of blocks and the trace.

@@ -3,10 +3,10 @@
 //! pre control was removed in version 0.7; programs for earlier versions bring it and its types
 //! along.
 
-use super::engine::Engine;
+use super::engine::{Engine, PARAMETERS};
 use super::glue::{Fate, Inputs, Known, PNA, Packet};
 use super::{
-    NO_PASS, Output, PARAMETERS, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
+    NO_PASS, Output, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
     typed_control, typed_parser,
 };
 use crate::error::{LoadError, RunError};

@@ -7,15 +7,17 @@
 //! variable `follows` marks other behaviour that is specific to psa_switch (see
 //! [`crate::Switch::follow_psa_switch`]).
 
+pub(super) mod egress;
 mod shared;
 
+use self::egress::Egress;
 use self::shared::Shared;
-use super::engine::Engine;
+use super::engine::{Engine, PARAMETERS};
 use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
 use super::waiting::{self, Place};
 use super::{
-    NO_PASS, Output, PARAMETERS, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
+    NO_PASS, Output, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
     typed_control, typed_parser,
 };
 use crate::dialect::Dialect;
@@ -57,28 +59,6 @@ struct Ingress<V> {
     recirculated: V,
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
-    generation: u32,
-}
-
-/// A pass through egress, with the values with which it starts.
-#[derive(Clone, Debug)]
-pub(crate) struct Egress<V> {
-    packet: Vec<u8>,
-    port: u32,
-    path: PacketPath,
-    instance: u16,
-    class_of_service: u64,
-    /// The value with which the user-defined metadata start in egress.
-    metadata: V,
-    normal: V,
-    cloned_at_ingress: V,
-    cloned_at_egress: V,
-    /// The packet's user-defined metadata by type, for programs that follow psa_switch.
-    shared: Shared<V>,
-    /// The length in bytes that counters and meters use for the packet.
-    counted_length: u64,
-    /// The number of resubmissions, recirculations and clones that led from the received packet to
-    /// this one.
     generation: u32,
 }
 
@@ -524,29 +504,6 @@ fn enqueue<'p, E: Engine<'p>>(
     let held = pass.map(&mut |value| Ok(engine.held(value)))?;
     waiting::wait(engine, place, waiting::Pass::Psa(Box::new(held)));
     Ok(())
-}
-
-impl<V> Egress<V> {
-    /// Converts the values of the packet with `convert`.
-    pub(super) fn map<W>(
-        self,
-        convert: &mut impl FnMut(V) -> Result<W, RunError>,
-    ) -> Result<Egress<W>, RunError> {
-        Ok(Egress {
-            packet: self.packet,
-            port: self.port,
-            path: self.path,
-            instance: self.instance,
-            class_of_service: self.class_of_service,
-            metadata: convert(self.metadata)?,
-            normal: convert(self.normal)?,
-            cloned_at_ingress: convert(self.cloned_at_ingress)?,
-            cloned_at_egress: convert(self.cloned_at_egress)?,
-            shared: self.shared.map(convert)?,
-            counted_length: self.counted_length,
-            generation: self.generation,
-        })
-    }
 }
 
 /// Returns what the given rules decide about a packet, from the output metadata of a control.

@@ -18,9 +18,11 @@
 //!   one by default.
 
 mod field_lists;
+pub(super) mod passes;
 mod queue;
 
 use self::field_lists::FieldLists;
+use self::passes::{Egress, Ingress};
 use self::queue::{Pass, Queue};
 use super::engine::Engine;
 use super::glue::{
@@ -52,44 +54,6 @@ pub(crate) struct Blocks {
     /// The fields that each field list preserves: first those of the user's metadata, then those of
     /// the standard metadata, which only lists of P4_14 programs contain.
     field_lists: [FieldLists; 2],
-}
-
-/// A packet that waits to enter the parser and ingress.
-struct Ingress<V> {
-    packet: Vec<u8>,
-    port: u32,
-    metadata: V,
-    standard: V,
-    path: &'static str,
-    generation: u32,
-}
-
-/// A packet that waits in the queue of a port to enter egress.
-#[derive(Clone, Debug)]
-pub(crate) struct Egress<V> {
-    port: u32,
-    headers: V,
-    metadata: V,
-    standard: V,
-    payload: Vec<u8>,
-    /// The length in bytes that egress reads as `packet_length`.
-    length: u64,
-    /// The length in bytes of the packet as it was received. Counters and meters use it.
-    received_length: u64,
-    /// The port on which the packet was received.
-    ingress_port: u32,
-    /// The maximum number of bytes that are transmitted, as the clone session sets it. `None` for
-    /// no limit.
-    most: Option<u64>,
-    /// The maximum number of bytes that are transmitted, as `truncate` in ingress sets it. `None`
-    /// for no limit.
-    truncated: Option<u64>,
-    /// The priority queue of the port in which the packet waits. Larger numbers are sent first.
-    priority: u128,
-    path: &'static str,
-    /// The number of resubmissions, recirculations and clones that led from the received packet to
-    /// this one.
-    generation: u32,
 }
 
 /// The properties of a packet for which ingress has run.
@@ -746,29 +710,6 @@ fn micros(time: std::time::Duration) -> u64 {
 }
 
 impl<V> Egress<V> {
-    /// Converts the values of the packet with `convert`.
-    pub(super) fn map<W>(
-        self,
-        convert: &mut impl FnMut(V) -> Result<W, RunError>,
-    ) -> Result<Egress<W>, RunError> {
-        let Self { port, headers, metadata, standard, payload, length, received_length, .. } = self;
-        Ok(Egress {
-            port,
-            headers: convert(headers)?,
-            metadata: convert(metadata)?,
-            standard: convert(standard)?,
-            payload,
-            length,
-            received_length,
-            ingress_port: self.ingress_port,
-            most: self.most,
-            truncated: self.truncated,
-            priority: self.priority,
-            path: self.path,
-            generation: self.generation,
-        })
-    }
-
     /// Returns the queue of the packet. The length is that with which the packet would leave if
     /// egress did not change it.
     fn place(&self) -> Place {

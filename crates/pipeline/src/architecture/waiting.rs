@@ -4,20 +4,11 @@
 //! Only ports that are declared to have queues ([`crate::Core::set_port_queues`]) interrupt a
 //! packet. At other ports, egress follows ingress at once.
 
-use super::engine::Engine;
-use super::{psa, v1model};
+use super::engine::{Engine, Held};
+use super::psa::egress::Egress as PsaEgress;
+use super::v1model::passes::Egress as V1modelEgress;
 use crate::error::RunError;
-use crate::value::Value;
 use std::time::Duration;
-
-/// A value of a packet that waits, independent of the memory of the engine that made it.
-#[derive(Clone, Debug)]
-pub(crate) enum Held {
-    /// A value of the interpreter.
-    Interpreted(Value),
-    /// The bytes of a value of machine code. `None` if no block has written the value.
-    Compiled(Option<Box<[u8]>>),
-}
 
 /// A packet that has passed ingress and waits in a queue of its output port.
 #[derive(Clone, Debug)]
@@ -36,8 +27,8 @@ pub struct Waiting {
 /// The pass through egress that follows.
 #[derive(Clone, Debug)]
 pub(crate) enum Pass {
-    V1model(Box<v1model::Egress<Held>>),
-    Psa(Box<psa::Egress<Held>>),
+    V1model(Box<V1modelEgress<Held>>),
+    Psa(Box<PsaEgress<Held>>),
 }
 
 /// When a packet entered and left its queue, and how many packets waited there.

@@ -1,7 +1,7 @@
 //! The packet side of a switch. It processes packets with the program that the control plane
 //! committed last.
 
-use super::Shared;
+use super::shared::Shared;
 use crate::architecture::Output;
 use crate::architecture::waiting::{QueueTimes, Waiting};
 use crate::compiled::{Batch, Compiled};
@@ -72,6 +72,26 @@ pub struct TableUsage {
     pub hits: u64,
     /// The number of lookups that found no entry, since the program was committed.
     pub misses: u64,
+}
+
+impl Shared {
+    /// Returns the usage of each table of the program, in the order of the tables' identifiers.
+    fn table_usage(&self) -> Vec<TableUsage> {
+        let tables = self.schema.tables().iter().filter_map(|table| {
+            let bound = self.binding.tables.get(&table.id)?;
+            let state = self.core.state.tables.get(bound.id.index())?;
+            let (hits, misses) = state.lookups();
+            Some(TableUsage {
+                id: table.id,
+                name: table.name.clone(),
+                entries: state.len() as u64,
+                size: self.size(table),
+                hits,
+                misses,
+            })
+        });
+        tables.collect()
+    }
 }
 
 /// The numbers of packets that workers have processed, by outcome.

@@ -2,8 +2,8 @@
 //! registers come from the state that packets use, all other entities from the control plane's own
 //! data.
 
-use super::Shared;
 use super::binding::BoundTable;
+use super::shared::Shared;
 use super::values::{
     match_key, shown_call, shown_meter_config, to_data, unnamed_argument, unnamed_key, untranslated,
 };

@@ -1,6 +1,6 @@
 //! The strings of translated types in entities.
 
-use super::Shared;
+use super::shared::Shared;
 use entities::schema::TranslatedTypeId;
 use entities::{ActionCall, Data, DataType, Entity, EntryKey, Matching, Port, TableAction, Watch};
 

@@ -1,19 +1,13 @@
 //! The connection between a loaded program and the numbers of the strings that controllers use
 //! ([`entities::Translations`]).
 //!
-//! Before an update is made, [`Writer::assign`] gives every string in it a number. The
-//! conversions of values only look numbers up, so that reads and deletions assign none. Tables and
-//! machine code see numbers only.
+//! Before an update is made, [`Writer::assign`](super::write::Writer::assign) gives every string in
+//! it a number. The conversions of values only look numbers up, so that reads and deletions assign
+//! none. Tables and machine code see numbers only.
 
 use super::binding::{BoundTable, controller_header};
-use super::texts::Texts;
-use super::used::used;
-use super::write::Writer;
-use super::{Books, Shared};
 use entities::schema::{EGRESS_NAMES, INGRESS_NAMES, PacketHeader, Schema, TranslatedTypeId};
-use entities::{
-    EntityError, Port, PortNames, Translations, TypeOfProgram, Update, UpdateKind, Watch,
-};
+use entities::{EntityError, PortNames, Translations, TypeOfProgram};
 use ir::{Program, TypeId, UserTypeKind};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -133,69 +127,4 @@ fn used_widths(
         header.fields.iter().zip(bits).for_each(|(field, bits)| add(field.translated, Some(bits)));
     }
     widths
-}
-
-impl Shared {
-    /// Returns the number of a port that a controller wrote, or `None` if it is no port.
-    pub(super) fn port(&self, port: &Port) -> Option<u32> {
-        match (port, self.translated.port) {
-            (Port::Bytes(text), Some(of)) => {
-                u32::try_from(self.translated.translations.number(of, text)?).ok()
-            }
-            (Port::Bytes(_), None) | (Port::Number(_), _) => port.number(),
-        }
-    }
-
-    /// Returns the number of a watched port.
-    pub(super) fn watched(&self, watch: &Watch) -> Option<u32> {
-        match watch {
-            Watch::Nothing => None,
-            Watch::Number(number) => u32::try_from(*number).ok(),
-            Watch::Port(port) => self.port(&Port::Bytes(port.clone())),
-        }
-    }
-
-    /// Gives the numbers that the program's own entries, default actions and initial registers
-    /// contain their decimal digits as strings. Controllers can then read them, and no other string
-    /// gets these numbers.
-    pub(super) fn name_numbers_of_program(&self) {
-        let translations = &self.translated.translations;
-        for of in (0..).map(TranslatedTypeId).take(self.schema.translated_types().len()) {
-            let used = used(self, &Books::default(), of);
-            let mut numbers: Vec<_> = used.numbers.into_iter().collect();
-            numbers.sort_unstable();
-            numbers.into_iter().for_each(|number| translations.give_digits(of, number));
-        }
-    }
-}
-
-impl Writer<'_> {
-    /// Gives a number to every string in an update that has none yet.
-    pub(super) fn assign(&mut self, update: &Update) -> Result<(), EntityError> {
-        let (shared, books) = (self.shared, &*self.books);
-        let translations = &shared.translated.translations;
-        if translations.is_empty() || update.kind == UpdateKind::Delete {
-            return Ok(());
-        }
-        translations.begin_update();
-        let mut undos = Vec::new();
-        let mut outcome = Ok(());
-        Texts {
-            shared,
-            visit: &mut |of, text| {
-                if outcome.is_ok() {
-                    match translations.assign(of, text, &mut || used(shared, books, of)) {
-                        Ok(undo) if undo.is_nothing() => {}
-                        Ok(undo) => undos.push(undo),
-                        Err(error) => outcome = Err(error),
-                    }
-                }
-            },
-        }
-        .of_entity(&update.entity);
-        for undo in undos {
-            self.undo(move |shared, _| shared.translated.translations.undo(undo));
-        }
-        outcome
-    }
 }

@@ -2,8 +2,8 @@
 //! numbers of a type run out, to find those that can be reused.
 
 use super::binding::BoundAction;
+use super::shared::{Books, Shared};
 use super::texts::Texts;
-use super::{Books, Shared};
 use crate::externs::ExternState;
 use crate::table::{self, FieldMatch, Runs};
 use crate::value::Value;

@@ -2,8 +2,8 @@
 //! immediately, and recorded so that it can be undone.
 
 use super::binding::BoundTable;
+use super::shared::{Books, Shared, Undo, replace};
 use super::values::{call, field_match, from_data, matches, meter_config};
-use super::{Books, Shared, Undo};
 use crate::array::Array;
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
@@ -880,15 +880,4 @@ fn no_entry() -> EntityError {
 
 fn no_array() -> EntityError {
     EntityError::invalid("the program has no such array")
-}
-
-pub(super) fn replace<K: Ord, V>(
-    map: &mut std::collections::BTreeMap<K, V>,
-    key: K,
-    value: Option<V>,
-) -> Option<V> {
-    match value {
-        Some(value) => map.insert(key, value),
-        None => map.remove(&key),
-    }
 }

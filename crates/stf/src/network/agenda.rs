@@ -1,6 +1,7 @@
 //! The events of a network in virtual time, in the order in which they happen.
 
-use super::{End, Travelling};
+use super::Travelling;
+use crate::outcome::End;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;

@@ -2,11 +2,11 @@
 //! links.
 
 use super::agenda::{Agenda, Event, Rank};
-use super::{Covered, End, MAX_COPIES, MAX_HOPS, Network, coverage_of};
+use super::{Covered, MAX_COPIES, MAX_HOPS, Network, coverage_of};
 use crate::Failure;
 use crate::books::Books;
 use crate::observe::{Arrival, Seen, process, resume};
-use crate::run::Options;
+use crate::outcome::{End, Options};
 use pipeline::{Content, Leaving, Output, QueuedPorts, Waiting};
 use std::cell::Cell;
 use std::rc::Rc;

@@ -8,7 +8,8 @@ use openflow::{MacAddress, PortNumber, Version, Xid, v1_0, v1_3};
 use crate::capacity::{self, Ending};
 use crate::flows::FlowMatch;
 use crate::plan::{Outcome, Plan, Protocol, measure};
-use crate::session::{Channel, Listening, Session, Target};
+use crate::session::{Channel, Listening};
+use crate::target::Target;
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 use crate::timeouts::{self, Timed};
 use crate::updates::{self, Limit, Load, OtherTables};
@@ -152,7 +153,7 @@ fn the_test_of_capacity_deletes_all_that_it_has_inserted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let left = runtime.expect("a runtime").block_on(async {
             let target = target(Version::V1_3, FlowMatch::Mac);
-            let session = Session::open(&target, 100, &stop, &mut connects).await;
+            let session = target.open(100, &stop, &mut connects).await;
             let mut session = session.expect("it connects");
             let settings = capacity::Settings { batch: 10, window: 2 };
             let measured = capacity::measure(&mut session, &settings, &stop, &mut |_, _| {}).await;

@@ -7,8 +7,7 @@
 //! the types of parameters, not on their names: metadata of a clone are zero, and metadata of
 //! egress are those that ingress left in the same type.
 
-use crate::architecture::PARAMETERS;
-use crate::architecture::engine::Engine;
+use crate::architecture::engine::{Engine, PARAMETERS};
 use crate::error::RunError;
 use ir::TypeId;
 use std::collections::BTreeMap;

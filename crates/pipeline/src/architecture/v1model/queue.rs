@@ -4,7 +4,7 @@
 //! next pass and the length of a queue are looked up in maps, because one packet may become tens of
 //! thousands of waiting packets.
 
-use super::{Egress, Ingress};
+use super::passes::{Egress, Ingress};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 

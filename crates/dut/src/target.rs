@@ -1,0 +1,57 @@
+//! The switch that is measured, with the packets of the tests that need some.
+
+use std::sync::atomic::AtomicBool;
+
+use crate::error::DutError;
+use crate::session::{Device, Listening, Session};
+use crate::watch::Watch;
+use crate::{digests, live, slow_path};
+
+/// The switch that is measured.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A P4Runtime switch.
+    P4Runtime {
+        /// The device.
+        device: Device,
+        /// The table that is measured, by its name or alias; `None` for the largest suitable one.
+        table: Option<String>,
+        /// The packets of the test of effects; `None` if the plan does not have it.
+        traffic: Option<Box<live::Traffic>>,
+        /// The packets of the test of the slow path; `None` if the plan does not have it.
+        slow_path: Option<Box<slow_path::Traffic>>,
+        /// The packets of the test of digests; `None` if the plan does not have it.
+        digests: Option<Box<digests::Traffic>>,
+    },
+    /// An OpenFlow switch, which connects to this program.
+    OpenFlow {
+        /// The place at which it connects, and the flows.
+        listening: Listening,
+        /// The ports for packets of the tests of effects and of the slow path; `None` if the plan
+        /// has neither.
+        ports: Option<live::Ports>,
+    },
+}
+
+impl Target {
+    /// Connects to the switch, or waits for it, and prepares entries of the table that is measured.
+    /// At most `entries` entries are used.
+    ///
+    /// # Errors
+    /// See [`DutError`].
+    pub(crate) async fn open(
+        &self,
+        entries: u64,
+        stop: &AtomicBool,
+        watch: &mut dyn Watch,
+    ) -> Result<Session, DutError> {
+        match self {
+            Self::P4Runtime { device, table, .. } => {
+                Session::over_p4runtime(device, table.as_deref(), entries).await
+            }
+            Self::OpenFlow { listening, .. } => {
+                Session::over_openflow(listening, entries, stop, watch)
+            }
+        }
+    }
+}
