@@ -1,5 +1,5 @@
-//! Types of constraints (p4-constraints, language specification, "Accessing the fields of a key" and
-//! "Attribute access"), and the translation to the form that is evaluated.
+//! Types of constraints (p4-constraints, language specification, "Accessing the fields of a key"
+//! and "Attribute access"), and the translation to the form that is evaluated.
 //!
 //! `int` becomes `bit<W>` beside one, and both become the match of exactly this number beside a key
 //! that is compared as a whole. Nothing else is converted.

@@ -2,8 +2,8 @@
 //!
 //! An expression without errors becomes a tree of comparisons between parts of an entry and
 //! constants. Types are resolved, and constants have the form of what they are compared with, so
-//! evaluation of a comparison allocates no memory, except for a negated part or a prefix length that
-//! becomes bits.
+//! evaluation of a comparison allocates no memory, except for a negated part or a prefix length
+//! that becomes bits.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -185,8 +185,8 @@ impl Constraint {
         }
     }
 
-    /// Returns a part of the match for a key. The value of a range is its lower end, and the ends of
-    /// another match are its value; neither occurs in a constraint that was compiled.
+    /// Returns a part of the match for a key. The value of a range is its lower end, and the ends
+    /// of another match are its value; neither occurs in a constraint that was compiled.
     fn slot<'a>(&'a self, key: usize, part: Part, entry: &Entry<'a>) -> &'a [u8] {
         let ones = self.ones.get(key).map_or(&[][..], |ones| &**ones);
         match (entry.at(key), part) {

@@ -1,5 +1,5 @@
-//! The tokens of a constraint (p4-constraints, language specification, "Grammar"), with the comments
-//! of P4.
+//! The tokens of a constraint (p4-constraints, language specification, "Grammar"), with the
+//! comments of P4.
 
 use std::ops::Range;
 

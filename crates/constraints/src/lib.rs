@@ -11,8 +11,8 @@
 //! refers:
 //!
 //! * An integer beside a value of type `bit<W>` is reduced modulo 2^W, as in a cast, so `-1` is the
-//!   mask of all ones. The compiler warns if a constant is neither an unsigned nor a signed number of
-//!   W bits.
+//!   mask of all ones. The compiler warns if a constant is neither an unsigned nor a signed number
+//!   of W bits.
 //! * `-x` of a value of type `bit<W>` is modular.
 //! * A key that is matched exactly counts as its value. Any other key without `::` is compared as a
 //!   whole: `==` and `!=` with a number compare with the match of exactly this number, and with

@@ -284,8 +284,8 @@ impl<'c> Search<'_, 'c> {
         None
     }
 
-    /// Draws an entry from the domains. The priority is drawn first, so that relations of keys to it
-    /// narrow the keys.
+    /// Draws an entry from the domains. The priority is drawn first, so that relations of keys to
+    /// it narrow the keys.
     fn drawn(&mut self, state: &State<'c>, first: bool) -> Option<Solution> {
         let count = self.constraint.keys.len();
         let (least, most) = state.domains.priority;

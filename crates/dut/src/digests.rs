@@ -1,6 +1,6 @@
-//! Measures the digests of a P4Runtime switch: how long after its packet a digest arrives, which are
-//! lost or repeated, and whether acknowledgements have the effect that the specification demands
-//! (P4Runtime 1.5, sections 9.8 and 16.3).
+//! Measures the digests of a P4Runtime switch: how long after its packet a digest arrives, which
+//! are lost or repeated, and whether acknowledgements have the effect that the specification
+//! demands (P4Runtime 1.5, sections 9.8 and 16.3).
 //!
 //! Each packet emits a digest with contents of its own, by which its digest is recognised. One
 //! thread sends, and serves the control channel, with one monotonic clock.

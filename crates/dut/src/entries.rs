@@ -57,8 +57,9 @@ pub enum MakerError {
 
 /// A maker of entries of one table. A number always stands for the same entry.
 ///
-/// If the table has a constraint, the keys that it leaves free are made like this, the others are the
-/// same in all entries, and [`Self::absent`] leaves out the numbers whose entries would break it.
+/// If the table has a constraint, the keys that it leaves free are made like this, the others are
+/// the same in all entries, and [`Self::absent`] leaves out the numbers whose entries would break
+/// it.
 ///
 /// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
 /// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches

@@ -2,10 +2,10 @@
 //! language of p4-constraints, against the keys and parameters that controllers see.
 //!
 //! The constraints are those of the P4Info of the program, so the compiler and a switch that is
-//! given the P4Info agree. An error has its place inside the string: strings may span lines, consist
-//! of several literals, and contain conditional directives. A string that a macro makes is written
-//! nowhere, so its line is printed in a note. Entries in the source and default actions must meet
-//! the constraints.
+//! given the P4Info agree. An error has its place inside the string: strings may span lines,
+//! consist of several literals, and contain conditional directives. A string that a macro makes is
+//! written nowhere, so its line is printed in a note. Entries in the source and default actions
+//! must meet the constraints.
 
 mod place;
 

@@ -6,9 +6,9 @@
 //! engine. Annotations of one key or one action that name different fields of one target form one
 //! reference, to an entry with all these values.
 //!
-//! While references are checked, an entity is accepted only if what it refers to exists, and deleted
-//! only if nothing refers to it. Updates of a batch are checked in order, each in view of the earlier
-//! ones. P4Runtime leaves such checks to the target, so they are off unless requested.
+//! While references are checked, an entity is accepted only if what it refers to exists, and
+//! deleted only if nothing refers to it. Updates of a batch are checked in order, each in view of
+//! the earlier ones. P4Runtime leaves such checks to the target, so they are off unless requested.
 //!
 //! For each entity that refers, or that may be referred to, the index holds the values concerned.
 //! Entries that packets add or that expire by themselves are not in it.

@@ -73,8 +73,9 @@ impl<P: DataPlane> Store<P> {
         Self { schema, plane, references: None }
     }
 
-    /// Checks references between entities (`@refers_to`) from now on: the target of a reference must
-    /// exist, and what is referred to cannot be deleted. References of the present entities count.
+    /// Checks references between entities (`@refers_to`) from now on: the target of a reference
+    /// must exist, and what is referred to cannot be deleted. References of the present entities
+    /// count.
     ///
     /// # Errors
     /// Returns an error if an annotation names no possible target, or if references form a cycle.

@@ -113,8 +113,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Returns a value of the domain without bits outside a mask: that of `wanted`, or another one if
-    /// that is not in the domain and not required.
+    /// Returns a value of the domain without bits outside a mask: that of `wanted`, or another one
+    /// if that is not in the domain and not required.
     fn masked(
         &mut self,
         domain: &Domain,

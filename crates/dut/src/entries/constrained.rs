@@ -1,9 +1,10 @@
 //! Entries for tables and actions with constraints (`@entry_restriction`, `@action_restriction`).
 //!
 //! The solver of the crate `constraints` makes sample entries, each with the wish to have the
-//! matches of an entry of a table without constraint. The widest keys whose wish was granted are free:
-//! they differ between entries. The other keys have the matches of the sample in all entries. How many
-//! keys are free is decided by trial: of the first entries, most must satisfy the constraint.
+//! matches of an entry of a table without constraint. The widest keys whose wish was granted are
+//! free: they differ between entries. The other keys have the matches of the sample in all entries.
+//! How many keys are free is decided by trial: of the first entries, most must satisfy the
+//! constraint.
 
 use constraints::{Constraint, Entry, Goal, Match, Solution, Wishes};
 use entities::schema::{Action, Table};

@@ -17,9 +17,9 @@ pub(super) fn literals(tokens: &[AnnotationToken]) -> String {
     texts.join(" ")
 }
 
-/// Returns the place in the source of a part of an annotation's text. A part of several lines is cut
-/// at the end of the first one. Returns `None` if the part is not written in the source, because a
-/// macro makes it.
+/// Returns the place in the source of a part of an annotation's text. A part of several lines is
+/// cut at the end of the first one. Returns `None` if the part is not written in the source,
+/// because a macro makes it.
 pub(super) fn span_in(
     sources: &SourceMap,
     tokens: &[AnnotationToken],

@@ -1,8 +1,8 @@
 //! The constraints that `@entry_restriction` and `@action_restriction` state, and their check on
 //! every write.
 //!
-//! The language is that of p4-constraints (crate `constraints`). A write that breaks a constraint is
-//! refused before the data plane sees it, so nothing changes. Entries of a table meet the
+//! The language is that of p4-constraints (crate `constraints`). A write that breaks a constraint
+//! is refused before the data plane sees it, so nothing changes. Entries of a table meet the
 //! constraint of the table; every call of an action meets that of the action: in an entry, a
 //! default entry, a member, or a one-shot group.
 
@@ -179,8 +179,8 @@ impl Restrictions {
         self.tables.get(&table).map(|one| (&one.constraint, &*one.ids))
     }
 
-    /// Returns the constraint on the arguments of an action, and the parameter that each of its keys
-    /// stands for, in the same order.
+    /// Returns the constraint on the arguments of an action, and the parameter that each of its
+    /// keys stands for, in the same order.
     #[must_use]
     pub fn of_action(&self, action: ActionId) -> Option<(&Constraint, &[ParamId])> {
         self.actions.get(&action).map(|one| (&one.constraint, &*one.ids))

@@ -37,8 +37,8 @@ pub(super) struct TargetField {
     pub(super) is_text: bool,
 }
 
-/// The references of one key or action: the number of the target, and the fields or parameters whose
-/// values refer, in the order of the target's fields.
+/// The references of one key or action: the number of the target, and the fields or parameters
+/// whose values refer, in the order of the target's fields.
 type Of<I> = Vec<(usize, Vec<I>)>;
 
 /// All references that a program declares.
@@ -84,8 +84,8 @@ impl Declared {
         Ok(declared)
     }
 
-    /// Groups the annotations of one key or action into references. Those that name different fields
-    /// of one target form one.
+    /// Groups the annotations of one key or action into references. Those that name different
+    /// fields of one target form one.
     fn group<I: Copy>(
         &mut self,
         schema: &Schema,

@@ -238,7 +238,8 @@ fn apply(model: &mut Model, kind: Type, key: ModelKey, refers: Option<ModelKey>)
 }
 
 proptest! {
-    /// Random batches, with and without rollback, are accepted exactly where the model accepts them.
+    /// Random batches, with and without rollback, are accepted exactly where the model accepts
+    /// them.
     #[test]
     fn batches_agree_with_the_model(
         batches in prop::collection::vec((any::<bool>(), prop::collection::vec(any_update(), 1..8)), 1..20)

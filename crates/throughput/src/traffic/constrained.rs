@@ -24,8 +24,8 @@ pub(super) struct Constrained {
 }
 
 impl Constrained {
-    /// Collects the constraints of a program. A constraint that is wrong has no effect; the compiler
-    /// refuses a source with one.
+    /// Collects the constraints of a program. A constraint that is wrong has no effect; the
+    /// compiler refuses a source with one.
     pub(super) fn new(program: &Program) -> Self {
         let mut constrained = Self::default();
         for (number, table) in (0..).zip(&program.tables) {

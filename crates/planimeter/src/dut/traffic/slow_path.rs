@@ -1,5 +1,5 @@
-//! The packets and entries with which `planimeter dut` measures the slow path of a P4Runtime switch,
-//! made from a program.
+//! The packets and entries with which `planimeter dut` measures the slow path of a P4Runtime
+//! switch, made from a program.
 //!
 //! Which packets reach the controller, by which entry they are forwarded then, and with which
 //! metadata a packet of the controller leaves by a port, is found by trial on the reference

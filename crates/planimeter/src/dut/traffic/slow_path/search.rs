@@ -259,8 +259,8 @@ impl Search<'_> {
         Some(switch)
     }
 
-    /// Returns whether a packet reaches the controller, behind a header of packet-ins. This is a
-    /// header that names the port by which the packet came, or behind which the packet is unchanged.
+    /// Returns whether a packet reaches the controller behind a header of packet-ins. The header
+    /// names the port by which the packet came, or the packet behind it is unchanged.
     fn is_to_controller(&self, switch: &Switch, packet: &[u8]) -> bool {
         let ingress = self.trial.workload.port();
         let left = self.trial.leaving(switch, Entering { port: ingress, packet });
