@@ -97,13 +97,20 @@ impl Running {
     ///
     /// Panics with the program's output if it ends with an error, or not in time.
     pub fn wait_for_end(&mut self, patience: Duration) {
+        let ended = self.end(patience);
+        let well = ended.is_some_and(|status| status.success());
+        assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
+    }
+
+    /// Waits until the program has ended, and returns its exit status; `None` if it has not ended in
+    /// time.
+    pub fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
         let mut ended = None;
         poll(patience, || {
             ended = self.try_wait();
             ended.is_some()
         });
-        let well = ended.is_some_and(|status| status.success());
-        assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
+        ended
     }
 
     /// Sends a signal to the program and its children.

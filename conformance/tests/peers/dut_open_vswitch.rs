@@ -280,11 +280,7 @@ fn an_interrupted_test_of_meters_leaves_no_meter() {
     let mut running = switch.measure(&[&["--plan", "meters", "-o", &place][..], &ports].concat());
     assert!(poll(TIMEOUT, meters), "{}", running.output());
     running.signal(Signal::INT);
-    let mut status = None;
-    poll(TIMEOUT, || {
-        status = running.try_wait();
-        status.is_some()
-    });
+    let status = running.end(TIMEOUT);
     assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", running.output());
     assert_eq!((switch.flows(protocol), meters()), (before, false));
 }
@@ -301,11 +297,7 @@ fn it_answers_as_the_specifications_demand() {
             let run = folder.path().join(arguments[0].trim_start_matches('-'));
             let place = run.to_string_lossy().into_owned();
             let mut running = switch.measure(&[arguments, &["-o", &place]].concat());
-            let mut status = None;
-            poll(TIMEOUT, || {
-                status = running.try_wait();
-                status.is_some()
-            });
+            let status = running.end(TIMEOUT);
             let code = status.and_then(|status| status.code());
             assert_eq!(code, Some(0), "{protocol} {arguments:?}: {}", running.output());
             assert_eq!(switch.flows(protocol), before, "{protocol} {arguments:?}");
@@ -328,11 +320,7 @@ fn an_interrupted_measurement_leaves_no_flow() {
     let mut running = switch.measure(&["--plan", "capacity", "--entries", "1M", "-o", &place]);
     assert!(poll(TIMEOUT, || switch.flows(protocol).len() > 100), "{}", running.output());
     running.signal(Signal::INT);
-    let mut status = None;
-    poll(TIMEOUT, || {
-        status = running.try_wait();
-        status.is_some()
-    });
+    let status = running.end(TIMEOUT);
     assert_eq!(status.and_then(|status| status.code()), Some(130), "{}", running.output());
     assert_eq!(switch.flows(protocol), before);
 }
@@ -355,11 +343,7 @@ fn it_is_measured_and_judged_under_mutual_tls() {
         let [key, certificate] = [own.key(), own.certificate()].map(path);
         let tls = ["--tls-ca", &authority, "--tls-certificate", &certificate, "--tls-key", &key];
         let mut running = switch.measure(&[arguments, &tls, &["-o", &place]].concat());
-        let mut status = None;
-        poll(TIMEOUT, || {
-            status = running.try_wait();
-            status.is_some()
-        });
+        let status = running.end(TIMEOUT);
         (status.and_then(|status| status.code()), running.output())
     };
     let updates = ["--plan", "updates", "--quick", "--batch", "10", "--entries", "500"];

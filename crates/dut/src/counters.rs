@@ -21,6 +21,7 @@ use self::age::{Counted, Reading};
 use crate::effects::Range;
 use crate::error::DutError;
 use crate::live::Traffic;
+use crate::poll::poll_once;
 use crate::session::read_entities;
 use crate::stream::PacketStream;
 use crate::window::TIMEOUT;
@@ -122,13 +123,7 @@ async fn readings(
         }
         let mut call = pin!(switch.value(counted));
         let value = loop {
-            let polled = std::future::poll_fn(|context| {
-                Poll::Ready(match call.as_mut().poll(context) {
-                    Poll::Ready(value) => Some(value),
-                    Poll::Pending => None,
-                })
-            });
-            if let Some(value) = polled.await {
+            if let Poll::Ready(value) = poll_once(call.as_mut()).await {
                 break value?;
             }
             pace(stream, &mut due)?;

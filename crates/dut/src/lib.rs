@@ -38,6 +38,7 @@ pub mod meters;
 mod outlet;
 mod paced;
 mod plan;
+mod poll;
 pub mod reads;
 pub mod roles;
 mod session;

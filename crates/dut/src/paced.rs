@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
 
+use crate::clock::Clock as _;
 use crate::effects::{Moment, Span};
 use crate::error::DutError;
 use crate::live::Wire;
@@ -71,10 +72,6 @@ impl PacedStream {
         Self { clock: Instant::now(), outlets, key: rand::rng().random(), next: 0 }
     }
 
-    fn now(&self) -> Moment {
-        moment(self.clock)
-    }
-
     /// Sends packets, and waits until all have arrived or none has for a while. Ends early if
     /// `stop` is set. `tend` is called between packets.
     pub(crate) async fn run(
@@ -88,11 +85,11 @@ impl PacedStream {
         let mut frame = Vec::new();
         // Packets of earlier measurements are read, and the interfaces are looked at from now on.
         self.receive(&mut record, paced)?;
-        let mut due = self.now();
+        let mut due = self.clock.now();
         let mut last = due;
         let mut position = 0;
         loop {
-            let now = self.now();
+            let now = self.clock.now();
             let goes_on = position < paced.count && !stop.load(Ordering::Relaxed);
             if !goes_on && (record.missing == 0 || now.0 >= last.0 + GRACE) {
                 break;
@@ -102,12 +99,12 @@ impl PacedStream {
                 due = Moment(due.0.max(now.0.saturating_sub(CATCH_UP * spacing)) + spacing);
                 let packet = position % paced.packets.len().max(1);
                 if self.send(paced, packet, &mut frame, &mut record)? {
-                    last = self.now();
+                    last = self.clock.now();
                 }
                 position += 1;
             }
             if self.receive(&mut record, paced)? {
-                last = self.now();
+                last = self.clock.now();
             }
             tend()?;
             tokio::task::yield_now().await;
@@ -142,13 +139,11 @@ impl PacedStream {
         frame.clone_from(bytes);
         let number = record.first + record.passages.len() as u64;
         Tag { key: self.key, number }.write(frame);
-        let earliest = self.now();
-        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number() == paced.port);
-        let outlet = outlet.ok_or(DutError::NoWire { port: paced.port })?;
-        if !outlet.send(frame)? {
+        let earliest = self.clock.now();
+        if !Outlet::find(&mut self.outlets, paced.port)?.send(frame)? {
             return Ok(false);
         }
-        let sent = Span { earliest, latest: self.now() };
+        let sent = Span { earliest, latest: self.clock.now() };
         record.passages.push(Passage { packet, sent, arrival: None });
         record.missing += 1;
         Ok(true)
@@ -159,10 +154,10 @@ impl PacedStream {
         let (clock, key) = (self.clock, self.key);
         let mut has_arrived = false;
         for outlet in &mut self.outlets {
-            let before = moment(clock);
+            let before = clock.now();
             let (port, earliest) = (outlet.number(), outlet.looked);
             let frames = outlet.receive()?;
-            let at = Span { earliest, latest: moment(clock) };
+            let at = Span { earliest, latest: clock.now() };
             for frame in frames.frames() {
                 let tag = Tag::read(frame.bytes()).filter(|tag| tag.key == key);
                 let Some(passage) = tag.and_then(|tag| record.passage(tag)) else { continue };
@@ -177,10 +172,6 @@ impl PacedStream {
         }
         Ok(has_arrived)
     }
-}
-
-fn moment(clock: Instant) -> Moment {
-    Moment(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The packets of one call.

@@ -84,8 +84,7 @@ impl PacketStream {
         let number = self.first + self.packets.len() as u64;
         Tag { key: self.key, number }.write(&mut frame);
         let port = self.flow.port;
-        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number() == port);
-        let outlet = outlet.ok_or(DutError::NoWire { port })?;
+        let outlet = Outlet::find(&mut self.outlets, port)?;
         let sent = self.clock.elapsed();
         if outlet.send(&frame)? {
             self.packets.push(Packet { sent, arrived: None });

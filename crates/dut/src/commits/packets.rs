@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::forwarding::Forwarding;
 use crate::error::DutError;
+use crate::poll::poll_once;
 use crate::stream::{Packet, PacketStream};
 use crate::window::Refusal;
 
@@ -49,13 +50,7 @@ impl PacketStream {
             self.receive()?;
             if now >= BEFORE && ended.is_none() {
                 request.get_or_insert(now);
-                let polled = std::future::poll_fn(|context| {
-                    Poll::Ready(match call.as_mut().poll(context) {
-                        Poll::Ready(reached) => Some(reached),
-                        Poll::Pending => None,
-                    })
-                });
-                if let Some(reached) = polled.await {
+                if let Poll::Ready(reached) = poll_once(call.as_mut()).await {
                     ended = Some((self.now(), reached?));
                 }
             }

@@ -7,6 +7,7 @@ use rand::RngExt as _;
 use super::control::{Control, Moments};
 use super::probes::{Arrival, Expected, Flow, Outcome, Record};
 use super::run::Settings;
+use crate::clock::Clock as _;
 use crate::effects::{Classes, Moment, Observation, Silence, Span};
 use crate::error::DutError;
 use crate::outlet::Outlet;
@@ -148,7 +149,7 @@ impl Bench {
     }
 
     fn now(&self) -> Moment {
-        Moment(u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.clock.now()
     }
 
     /// Makes an update of the rules of `flows` and observes it. Returns `None` if packets of a rule
@@ -233,9 +234,7 @@ impl Bench {
         self.frame.clone_from(&flow.packet);
         record.next().write(&mut self.frame);
         let before = self.now();
-        let outlet = self.outlets.iter_mut().find(|outlet| outlet.number() == flow.port);
-        let outlet = outlet.ok_or(DutError::NoWire { port: flow.port })?;
-        if !outlet.send(&self.frame)? {
+        if !Outlet::find(&mut self.outlets, flow.port)?.send(&self.frame)? {
             self.unsent += 1;
             return Ok(());
         }
@@ -251,7 +250,7 @@ impl Bench {
             let Some(outlet) = self.outlets.get_mut(position) else { continue };
             let (port, earliest) = (outlet.number(), outlet.looked);
             let frames = outlet.receive()?;
-            let latest = Moment(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            let latest = clock.now();
             for frame in frames.frames() {
                 let arrival = Arrival { port, packet: frame.bytes() };
                 record.arrived(&arrival, Span { earliest, latest }, expected);

@@ -24,6 +24,7 @@ use grpc::timer::Timer;
 use super::Device;
 use crate::entries::{EntryMaker, EntryNumber};
 use crate::error::DutError;
+use crate::poll::poll_once;
 use crate::sustained::trial::{Request, Step, Trial};
 use crate::window::{
     Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
@@ -259,7 +260,7 @@ pub(crate) async fn take_messages(
 ) -> Result<(), DutError> {
     let failed = |cause| DutError::Request { what: "StreamChannel", cause };
     let mut next = pin!(receiver.next_batch(messages, MOST));
-    match std::future::poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await {
+    match poll_once(next.as_mut()).await {
         Poll::Pending | Poll::Ready(Ok(1..)) => Ok(()),
         Poll::Ready(Ok(0)) => Err(failed("the switch has ended the stream".to_owned())),
         Poll::Ready(Err(status)) => {

@@ -12,6 +12,7 @@ use super::{Control, Moments};
 use crate::effects::{Moment, Span};
 use crate::entries::key;
 use crate::error::DutError;
+use crate::poll::poll_once;
 use crate::session::{read_entities, refused_write, wire, write_updates};
 use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
@@ -65,7 +66,7 @@ impl Request {
             self.moments.request = Some(Span { latest: reading, ..request });
         }
         self.turns += 1;
-        let polled = std::future::poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+        let polled = poll_once(call.as_mut()).await;
         let is_answered = polled.is_ready();
         match polled {
             Poll::Ready(outcome) => {

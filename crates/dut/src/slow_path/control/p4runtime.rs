@@ -9,7 +9,7 @@ use p4runtime::proto::v1::{
 };
 
 use super::Control;
-use crate::effects::Moment;
+use crate::clock::Clock as _;
 use crate::error::DutError;
 use crate::live::{self, Control as _};
 use crate::session::{Stream, read_entities, take_messages};
@@ -47,14 +47,14 @@ impl Control for P4RuntimeControl<'_> {
     ) -> Result<(), DutError> {
         self.updates.prepare(operation, BatchAtomicity::ContinueOnError, &[entry])?;
         let clock = self.clock;
-        self.updates.turn(&|| reading(clock)).await
+        self.updates.turn(&|| clock.now()).await
     }
 
     async fn look(&mut self, take: &mut dyn FnMut(Tag)) -> Result<bool, DutError> {
         // The connection is served by another task.
         tokio::task::yield_now().await;
         let clock = self.clock;
-        self.updates.turn(&|| reading(clock)).await?;
+        self.updates.turn(&|| clock.now()).await?;
         take_messages(self.stream.receiver, &mut self.messages).await?;
         for message in self.messages.drain(..) {
             match message {
@@ -84,10 +84,6 @@ impl Control for P4RuntimeControl<'_> {
         // The stream's queue is written by another task.
         Ok(())
     }
-}
-
-fn reading(clock: Instant) -> Moment {
-    Moment(u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// The default entry of a table, which a measurement replaces and puts back.
