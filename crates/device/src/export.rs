@@ -35,6 +35,21 @@ pub struct MessageService {
     pub kind: &'static str,
 }
 
+impl MessageService {
+    /// Returns the service at the highest of the loads, of which each is the packets per second that
+    /// were offered, without loss, and the longest time that one took, in nanoseconds. Loads below
+    /// one packet per second do not count. Returns `None` if there is no other.
+    pub fn at_highest(
+        loads: impl IntoIterator<Item = (f64, u64)>,
+        packet_bytes: u32,
+        kind: &'static str,
+    ) -> Option<Self> {
+        let loads = loads.into_iter().filter(|(rate, _)| *rate >= 1.0);
+        let (rate, slowest_ns) = loads.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(Self { packets_per_second: rate.floor() as u64, slowest_ns, packet_bytes, kind })
+    }
+}
+
 impl Server {
     /// Returns the server that stands for a device which performs the functions of `composition`
     /// for each packet.

@@ -94,20 +94,16 @@ fn started() -> Result<Started, Failure> {
 /// Returns the server that stands for one direction: the highest load at which no packet was lost,
 /// with the longest delay at it. Returns `None` if packets were lost at every load.
 fn server(crossing: &Crossing) -> Option<Server> {
-    let without_loss =
-        crossing.loads.iter().filter(|load| load.counts.lost == 0 && load.rate >= 1.0);
-    let load = without_loss.max_by(|a, b| a.rate.total_cmp(&b.rate))?;
-    let longest = load.delays.iter().filter_map(|round| round.last()).max()?;
+    let without_loss = crossing.loads.iter().filter(|load| load.counts.lost == 0);
+    let loads = without_loss.filter_map(|load| {
+        let longest = load.delays.iter().filter_map(|round| round.last()).max()?;
+        Some((load.rate, u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX)))
+    });
     let kind = match crossing.direction {
         Direction::PacketIn => "packet-ins",
         Direction::PacketOut => "packet-outs",
     };
-    let service = MessageService {
-        packets_per_second: load.rate.floor() as u64,
-        slowest_ns: u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX),
-        packet_bytes: PACKET_BYTES,
-        kind,
-    };
+    let service = MessageService::at_highest(loads, PACKET_BYTES, kind)?;
     let what = format!(
         "The slow path of a switch on ports in memory, {kind} of {} B, of which ones of {PACKET_BYTES} B take no longer.",
         crossing.length

@@ -181,11 +181,9 @@ fn without_loss(result: &Value, direction: Crossing) -> Option<MessageService> {
     let loads = delays.rows.iter().filter_map(|row| {
         let number = |column| delays.number(row, column);
         let (lost, rate, longest) = (number("lost")?, number("offered")?, number("longest")?);
-        let is_possible = lost == 0.0 && rate >= 1.0;
-        is_possible.then_some((rate.floor() as u64, (longest * 1e9).ceil() as u64))
+        (lost == 0.0).then_some((rate, (longest * 1e9).ceil() as u64))
     });
-    let (packets_per_second, slowest_ns) = loads.max_by_key(|(rate, _)| *rate)?;
-    Some(MessageService { packets_per_second, slowest_ns, packet_bytes, kind })
+    MessageService::at_highest(loads, packet_bytes, kind)
 }
 
 /// The rows of a report's table whose first cell contains a given word, and the names of the
@@ -217,17 +215,15 @@ pub(crate) fn loss_free(result: &RunResult, packet_bytes: u32) -> Option<Message
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);
     let answered = result.points.iter().filter_map(|point| {
-        let rate =
-            point.offered_rate.filter(|rate| *rate >= 1.0 && *rate <= limit * (1.0 + 1e-9))?;
+        let rate = point.offered_rate.filter(|rate| *rate <= limit * (1.0 + 1e-9))?;
         let loss = point.summary.get("loss").map_or(f64::INFINITY, |loss| loss.max);
         let trials = point.trials.iter().map(|trial| trial.rtt_from_due);
         let slowest =
             trials.filter(|latency| latency.samples > 0).map(|latency| latency.max_ns).max()?;
         // A search may accept a rate with some loss as loss-free. A service curve may not.
-        (loss == 0.0).then_some((rate.floor() as u64, slowest))
+        (loss == 0.0).then_some((rate, slowest))
     });
-    let (packets_per_second, slowest_ns) = answered.max_by_key(|(rate, _)| *rate)?;
-    Some(MessageService { packets_per_second, slowest_ns, packet_bytes, kind: "packet-ins" })
+    MessageService::at_highest(answered, packet_bytes, "packet-ins")
 }
 
 #[cfg(test)]
