@@ -156,7 +156,7 @@ mod tests {
     use ::dut::{Phase, Protocol, Subject, groups, meters, reads};
     use statistics::Interval;
 
-    use super::super::THRESHOLD;
+    use super::super::arguments::THRESHOLD;
     use super::*;
 
     /// Returns the result of a switch that accepts as many updates per second in each round as
