@@ -10,7 +10,7 @@ use crate::Constraint;
 pub struct Problem {
     /// The bytes of the constraint that the message is about.
     pub range: Range<usize>,
-    /// What is wrong, in one line.
+    /// The description of the fault, in one line.
     pub message: String,
     /// A remark on the remedy, which may be empty.
     pub note: String,

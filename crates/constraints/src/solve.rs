@@ -28,7 +28,7 @@ const DRAWS: usize = 12;
 /// The largest priority of P4Runtime, which is an `int32`.
 const LARGEST_PRIORITY: i64 = i32::MAX as i64;
 
-/// What an entry should do.
+/// The relation to the constraint that an entry should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// Satisfy the constraint.
@@ -97,7 +97,7 @@ impl Constraint {
 /// A condition and whether it must hold.
 type Literal<'c> = (&'c Node, bool);
 
-/// What the branches so far require.
+/// The requirements of the branches that the search has taken so far.
 #[derive(Clone, Default)]
 struct State<'c> {
     domains: Domains,

@@ -68,7 +68,7 @@ pub enum MakerError {
 pub struct EntryMaker {
     table: Table,
     action: Action,
-    /// What the constraints on the table and its action require.
+    /// The parts of entries that the constraints on the table and its action fix.
     pattern: Pattern,
 }
 

@@ -38,7 +38,7 @@ pub struct Load {
     pub window: usize,
     /// The percentage of the table that is filled beforehand, from 0 to 99.
     pub occupancy: u8,
-    /// What becomes of a request of which an update is refused. OpenFlow has only one kind.
+    /// The treatment of a request of which an update is refused. OpenFlow has only one kind.
     pub atomicity: BatchAtomicity,
 }
 

@@ -40,7 +40,7 @@ impl Operation {
     }
 }
 
-/// What becomes of the updates of a request if the switch refuses one of them (P4Runtime 1.5,
+/// The treatment of the updates of a request if the switch refuses one of them (P4Runtime 1.5,
 /// section 12.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchAtomicity {

@@ -22,7 +22,8 @@ pub trait Wires {
     fn receive(&mut self) -> Result<Vec<(u32, Vec<u8>)>, String>;
 }
 
-/// What a user provides and permits. By default, no packets are sent and no pipeline is committed.
+/// The ports and pipelines that a user provides, and the changes that the user permits. By default,
+/// no packets are sent and no pipeline is committed.
 #[derive(Default)]
 pub struct Means {
     /// The pipeline that is committed before the first requirement is tried.

@@ -1,6 +1,6 @@
 //! The packet counters of a queue.
 
-/// What a queue has done since its port was created.
+/// The counters of a queue since its port was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// The number of packets that entered the queue.

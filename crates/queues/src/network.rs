@@ -74,7 +74,7 @@ pub enum NetworkError {
     Unsupported {
         /// The name of the port.
         port: String,
-        /// What has no bounds.
+        /// The part of the configuration for which no bound is computed.
         what: &'static str,
     },
 }

@@ -20,7 +20,7 @@ pub struct Arrival<H> {
     pub handle: H,
 }
 
-/// What happened to a packet that entered a queue.
+/// The circumstances under which a packet entered a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
     /// The number of packets that waited in the queue before the packet entered.

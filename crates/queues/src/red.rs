@@ -22,7 +22,7 @@ pub(crate) struct Red {
     random: u64,
 }
 
-/// What RED decides about a packet.
+/// The decision of RED about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Accept,

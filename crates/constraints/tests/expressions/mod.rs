@@ -1,9 +1,6 @@
 //! Random constraints, and their meaning as the specification of p4-constraints states it, on
 //! integers. A table has one key of each kind, named by its first letter, and a priority.
 
-// Each test crate uses a part of this.
-#![allow(dead_code)]
-
 use std::fmt;
 
 use constraints::{Key, KeyType, Kind, Match};

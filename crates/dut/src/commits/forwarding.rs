@@ -1,4 +1,4 @@
-//! What became of the packets that were sent while a pipeline was committed.
+//! The fates of the packets that were sent while a pipeline was committed.
 
 use std::time::Duration;
 

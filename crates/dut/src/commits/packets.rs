@@ -20,7 +20,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// The time for which missing packets are waited for in the end.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What a commit has reached.
+/// The answer to the request that commits a pipeline, and its times.
 pub(super) struct Reached {
     /// The time from the request to its answer, or the refusal.
     pub(super) answer: Result<Duration, Refusal>,

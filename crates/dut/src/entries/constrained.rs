@@ -32,7 +32,7 @@ struct Choice {
     priority: u32,
 }
 
-/// What all entries of a table have in common.
+/// The parts that all entries of a table have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     constraint: Option<Constraint>,

@@ -182,7 +182,7 @@ fn measured_until(steps: u64, faults: Faults, has_before: bool) -> (Measured, Ma
     (found.expect("it can be measured"), bench.into_control())
 }
 
-/// What is seen comes within this time after it has happened.
+/// Returns the longest time from an event until the measurement sees it.
 fn seen() -> Duration {
     TICK * READINGS
 }

@@ -65,7 +65,7 @@ pub(crate) struct Request {
     pub(crate) numbers: Vec<EntryNumber>,
 }
 
-/// What the sender of a trial does next.
+/// The next action of the sender of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// It sends a request.
@@ -119,7 +119,7 @@ pub(crate) struct Trial {
     own_delay: Option<Duration>,
 }
 
-/// What a trial has shown.
+/// The results of a trial.
 #[derive(Clone, Debug)]
 pub(crate) struct Ended {
     pub(super) observation: Observation,

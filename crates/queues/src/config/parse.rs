@@ -15,11 +15,11 @@ use std::num::{NonZeroU32, NonZeroU64};
 pub struct ConfigError {
     /// The line of the configuration.
     pub line: String,
-    /// What is wrong with it.
+    /// The fault of the line.
     pub problem: Problem,
 }
 
-/// What is wrong with a line of a configuration.
+/// The fault of a line of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
