@@ -102,3 +102,8 @@ pub trait Faults: Send + Sync + 'static {
         Duration::ZERO
     }
 }
+
+/// Passes on all calls as they are.
+pub(crate) struct NoFaults;
+
+impl Faults for NoFaults {}

@@ -8,22 +8,23 @@ use std::task::{Context, Poll};
 use std::thread;
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use grpc::client::{DialOptions, Line};
 use grpc::server::{Server, ServerOptions, Services};
-use grpc::{Call, Later, Link};
+use grpc::{Call, Later, Link, Method};
 use h2::RecvStream;
 use h2::server::SendResponse;
 use protos::v1::{self, p4_runtime_client::P4RuntimeClient};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::body::Body;
+use tonic::codec::{Codec, DecodeBuf, Decoder};
 use tonic::codegen::{BoxFuture, http};
 use tonic::server::{Grpc, ServerStreamingService, StreamingService};
 use tonic::{Code, Request, Response, Status, Streaming};
-use tonic_prost::ProstCodec;
+use tonic_prost::{ProstCodec, ProstEncoder};
 
-use crate::Faults;
+use crate::faults::{Faults, NoFaults};
 use crate::runtime;
 use crate::served::listen;
 
@@ -40,8 +41,17 @@ type Answers = UnboundedReceiverStream<Result<v1::StreamMessageResponse, Status>
 pub struct Proxy {
     rpc: P4RuntimeClient<Line>,
     faults: Arc<dyn Faults>,
+    writes: Writes,
     /// The streams that were opened, to their controllers.
     streams: Arc<Mutex<Vec<ToController>>>,
+}
+
+/// What becomes of Write requests.
+#[derive(Clone, Copy)]
+enum Writes {
+    PassedOn,
+    /// They are answered without being read.
+    Acknowledged,
 }
 
 impl Proxy {
@@ -52,6 +62,20 @@ impl Proxy {
     /// Panics if the system refuses a port.
     #[must_use]
     pub fn start(target: &str, faults: Arc<dyn Faults>) -> String {
+        Self::start_with(target, faults, Writes::PassedOn)
+    }
+
+    /// Starts a proxy of the server at `target` that answers Write requests itself, without reading
+    /// them. This shows how fast a controller can write.
+    ///
+    /// # Panics
+    /// Panics if the system refuses a port.
+    #[must_use]
+    pub fn acknowledging(target: &str) -> String {
+        Self::start_with(target, Arc::new(NoFaults), Writes::Acknowledged)
+    }
+
+    fn start_with(target: &str, faults: Arc<dyn Faults>, writes: Writes) -> String {
         let (listener, address) = listen();
         let target = target.to_owned();
         thread::spawn(move || {
@@ -65,7 +89,7 @@ impl Proxy {
                 server
                     .serve(
                         listener,
-                        Self { rpc, faults, streams: Arc::default() },
+                        Self { rpc, faults, writes, streams: Arc::default() },
                         std::future::pending(),
                     )
                     .await;
@@ -221,7 +245,14 @@ impl Services for Proxy {
             }};
         }
         match request.uri().path().trim_start_matches("/p4.v1.P4Runtime/") {
-            "Write" => unary!(Self::write),
+            "Write" => match self.writes {
+                Writes::PassedOn => unary!(Self::write),
+                Writes::Acknowledged => {
+                    let method = Method(|()| Ok(v1::WriteResponse {}));
+                    let mut grpc = Grpc::new(Unread).max_decoding_message_size(LIMIT);
+                    Box::pin(async move { Ok(grpc.unary(method, request).await) })
+                }
+            },
             "SetForwardingPipelineConfig" => unary!(Self::push),
             "GetForwardingPipelineConfig" => unary!(Self::pipeline),
             "Capabilities" => unary!(Self::capabilities),
@@ -239,6 +270,34 @@ impl Services for Proxy {
 
     fn shorter_details(_: &[u8]) -> Bytes {
         Bytes::new()
+    }
+}
+
+/// The codec of a method whose requests are not read.
+struct Unread;
+
+impl Codec for Unread {
+    type Encode = v1::WriteResponse;
+    type Decode = ();
+    type Encoder = ProstEncoder<v1::WriteResponse>;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstEncoder::default()
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Decoder for Unread {
+    type Item = ();
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<()>, Status> {
+        message.advance(message.remaining());
+        Ok(Some(()))
     }
 }
 
