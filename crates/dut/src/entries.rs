@@ -193,15 +193,16 @@ impl EntryMaker {
         }
     }
 
-    /// Returns the numbers of the first `count` entries whose keys are not among `present`, which
-    /// are entries that the switch has.
+    /// Returns the numbers of the first `count` entries whose keys are not among `present`, the
+    /// keys of entries that the switch has.
     #[must_use]
-    pub fn absent(&self, count: u64, present: &[v1::TableEntry]) -> Vec<EntryNumber> {
-        let taken: HashSet<Vec<u8>> = present.iter().map(key).collect();
+    pub fn absent(&self, count: u64, present: &[Vec<u8>]) -> Vec<EntryNumber> {
+        let taken: HashSet<&[u8]> = present.iter().map(Vec::as_slice).collect();
         let numbers = (0..self.different()).take(constrained::SCANNED).map(EntryNumber);
         let numbers = numbers.filter(|number| self.pattern.allows(&self.matches(*number)));
         let is_absent = |number: &EntryNumber| {
-            taken.is_empty() || !taken.contains(&key(&self.entry(*number, Variant::First)))
+            taken.is_empty()
+                || !taken.contains(key(&self.entry(*number, Variant::First)).as_slice())
         };
         numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
@@ -350,8 +351,9 @@ mod tests {
     #[test]
     fn keys_that_the_switch_has_are_left_out() {
         let maker = maker("narrow");
-        let present: Vec<v1::TableEntry> =
-            (0..4000).map(|number| maker.entry(EntryNumber(number), Variant::Second)).collect();
+        let present: Vec<Vec<u8>> = (0..4000)
+            .map(|number| key(&maker.entry(EntryNumber(number), Variant::Second)))
+            .collect();
         let absent = maker.absent(1000, &present);
         assert_eq!(absent.len(), 96);
         assert_eq!(absent.first(), Some(&EntryNumber(4000)));

@@ -102,7 +102,7 @@ impl Session {
         entries: u64,
     ) -> Result<Self, DutError> {
         let mut channel = P4RuntimeChannel::open(device, table).await?;
-        let present = channel.read().await?;
+        let present = channel.keys().await?;
         let numbers = channel.maker().absent(entries, &present);
         let present = present.len();
         Ok(Self::of(Channel::P4Runtime(Box::new(channel)), present, numbers, entries))
@@ -143,7 +143,7 @@ impl Session {
         if more != 0 {
             self.differences.push(Difference { table: before.table().name.clone(), more });
         }
-        let present = channel.read().await?;
+        let present = channel.keys().await?;
         self.numbers = channel.maker().absent(self.most, &present);
         self.present = present.len();
         Ok(before)
@@ -300,9 +300,7 @@ impl Session {
     /// `own` entries of this measurement. An OpenFlow switch has a second to list its flows.
     pub(crate) async fn wrong(&mut self, own: usize) -> Result<usize, DutError> {
         match &mut self.channel {
-            Channel::P4Runtime(channel) => {
-                Ok(channel.read().await?.len().abs_diff(self.present + own))
-            }
+            Channel::P4Runtime(channel) => Ok(channel.count().await?.abs_diff(self.present + own)),
             Channel::OpenFlow(channel) => {
                 Ok(usize::try_from(channel.missing()?).unwrap_or(usize::MAX))
             }
@@ -338,7 +336,7 @@ impl Session {
     /// Reads all entries of the table, and returns their number.
     pub(crate) async fn read(&mut self) -> Result<usize, DutError> {
         match &mut self.channel {
-            Channel::P4Runtime(channel) => Ok(channel.read().await?.len()),
+            Channel::P4Runtime(channel) => Ok(channel.count().await?),
             Channel::OpenFlow(channel) => channel.read(),
         }
     }
@@ -352,7 +350,7 @@ impl Session {
         self.empty().await?;
         match &mut self.channel {
             Channel::P4Runtime(channel) => {
-                let after = channel.read().await?.len();
+                let after = channel.count().await?;
                 let before = i64::try_from(self.present).unwrap_or(0);
                 Ok(i64::try_from(after).unwrap_or(i64::MAX) - before)
             }

@@ -4,6 +4,7 @@
 //! is the same kind of queue as the server's: packet-outs that are sent together share one HTTP/2
 //! frame.
 
+mod encoded;
 mod error;
 mod stream;
 
@@ -14,13 +15,18 @@ pub use grpc::client::ConnectError;
 use grpc::client::{DialOptions, Line};
 pub use grpc::tls::{ClientTls, TlsError};
 use prost_types::Any;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic_prost::ProstCodec;
 
+use self::encoded::EncodedWrite;
 pub use self::{
+    encoded::EncodedUpdates,
     error::{ArbitrationFailure, UpdateError, WriteError},
     stream::{Standing, StreamReceiver, StreamSender},
 };
 use crate::{
-    STREAM_CHANNEL,
+    STREAM_CHANNEL, WRITE,
     arbitration::ElectionId,
     gnmi::PortWatch,
     proto::v1::{
@@ -287,17 +293,43 @@ impl Client {
         updates: Vec<v1::Update>,
         atomicity: Atomicity,
     ) -> Result<(), WriteError> {
-        let request = v1::WriteRequest {
-            device_id: self.device_id,
-            role: self.role.clone(),
-            election_id: self.election_id.map(Into::into),
-            updates,
-            atomicity: atomicity as i32,
-            ..Default::default()
-        };
+        let request = v1::WriteRequest { updates, ..self.empty_write(atomicity) };
         match self.rpc.write(request).await {
             Ok(_) => Ok(()),
             Err(status) => Err(WriteError::new(status)),
+        }
+    }
+
+    /// Writes updates as [`Client::write`] does that were encoded before.
+    ///
+    /// # Errors
+    ///
+    /// See [`Client::write`].
+    pub async fn write_encoded(
+        &mut self,
+        updates: EncodedUpdates,
+        atomicity: Atomicity,
+    ) -> Result<(), WriteError> {
+        let request = EncodedWrite { rest: self.empty_write(atomicity), updates };
+        let mut rpc = Grpc::with_origin(self.line.clone(), self.line.origin().clone())
+            .max_decoding_message_size(self.response_limit);
+        let codec = ProstCodec::<EncodedWrite, v1::WriteResponse>::default();
+        let answer = async {
+            rpc.ready().await?;
+            let path = PathAndQuery::from_static(WRITE);
+            rpc.unary(tonic::Request::new(request), path, codec).await
+        };
+        answer.await.map(drop).map_err(WriteError::new)
+    }
+
+    /// Returns a Write request without updates.
+    fn empty_write(&self, atomicity: Atomicity) -> v1::WriteRequest {
+        v1::WriteRequest {
+            device_id: self.device_id,
+            role: self.role.clone(),
+            election_id: self.election_id.map(Into::into),
+            atomicity: atomicity as i32,
+            ..Default::default()
         }
     }
 

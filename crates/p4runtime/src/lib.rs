@@ -73,3 +73,5 @@ pub use protos as proto;
 
 /// The path of the RPC whose messages can be written immediately, outside the connection's task.
 const STREAM_CHANNEL: &str = "/p4.v1.P4Runtime/StreamChannel";
+/// The path of the RPC that writes entities.
+const WRITE: &str = "/p4.v1.P4Runtime/Write";

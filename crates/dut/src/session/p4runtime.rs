@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use entities::Code;
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{
-    Client, ClientOptions, Standing, StreamReceiver, StreamSender, WriteError,
+    Client, ClientOptions, EncodedUpdates, Standing, StreamReceiver, StreamSender, WriteError,
 };
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use grpc::timer::Timer;
 
 use super::Device;
-use crate::entries::{EntryMaker, EntryNumber};
+use crate::entries::{EntryMaker, EntryNumber, key};
 use crate::error::DutError;
 use crate::poll::poll_once;
 use crate::sustained::trial::{Request, Step, Trial};
@@ -144,18 +144,36 @@ impl P4RuntimeChannel {
         self.version.as_deref()
     }
 
-    /// Returns all entries of the table.
-    pub(crate) async fn read(&mut self) -> Result<Vec<v1::TableEntry>, DutError> {
+    /// Returns the keys of all entries of the table, as [`key`] makes them.
+    pub(crate) async fn keys(&mut self) -> Result<Vec<Vec<u8>>, DutError> {
+        let mut keys = Vec::new();
+        self.each_entry(|entry| keys.push(key(entry))).await?;
+        Ok(keys)
+    }
+
+    /// Reads all entries of the table, and returns their number.
+    pub(crate) async fn count(&mut self) -> Result<usize, DutError> {
+        let mut count = 0;
+        self.each_entry(|_| count += 1).await?;
+        Ok(count)
+    }
+
+    /// Reads all entries of the table. At most one message of the answer is in memory.
+    async fn each_entry(&mut self, mut act: impl FnMut(&v1::TableEntry)) -> Result<(), DutError> {
         let selected =
             v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
         let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
-        let entities = read_entities(&mut self.client, vec![selected]).await?;
-        let entries = entities.into_iter().filter_map(|entity| match entity.entity {
-            // The default entry is no entry that was inserted.
-            Some(Kind::TableEntry(entry)) if !entry.is_default_action => Some(entry),
-            _ => None,
-        });
-        Ok(entries.collect())
+        let mut messages = in_time(self.client.read_stream(vec![selected])).await?;
+        while let Some(message) = in_time(messages.message()).await? {
+            for entity in &message.entities {
+                match &entity.entity {
+                    // The default entry is no entry that was inserted.
+                    Some(Kind::TableEntry(entry)) if !entry.is_default_action => act(entry),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
@@ -169,12 +187,13 @@ impl P4RuntimeChannel {
         atomicity: BatchAtomicity,
         stop: &AtomicBool,
     ) -> Result<(Phase, usize), DutError> {
-        let updates = |numbers: &[EntryNumber]| -> Vec<v1::Update> {
-            numbers.iter().map(|one| self.maker.update(*one, work.operation)).collect()
+        let updates = |numbers: &[EntryNumber]| {
+            let updates = numbers.iter().map(|one| self.maker.update(*one, work.operation));
+            EncodedUpdates::of(updates.collect())
         };
         let mut phase = Phase { series: 1, ..Phase::default() };
         let requests: Vec<&[EntryNumber]> = work.requests().collect();
-        let mut waiting: VecDeque<Vec<v1::Update>> =
+        let mut waiting: VecDeque<EncodedUpdates> =
             requests.iter().map(|numbers| updates(numbers)).collect();
         let mut sent = 0;
         let mut flying: JoinSet<Ended> = JoinSet::new();
@@ -192,7 +211,7 @@ impl P4RuntimeChannel {
                 let mut client = self.client.clone();
                 flying.spawn(async move {
                     let sent = start.elapsed();
-                    let outcome = client.write(updates, wire(atomicity)).await;
+                    let outcome = client.write_encoded(updates, wire(atomicity)).await;
                     Ended { position, sent, answered: start.elapsed(), outcome }
                 });
             }
@@ -222,7 +241,12 @@ pub(crate) async fn read_entities(
     client: &mut Client,
     wanted: Vec<v1::Entity>,
 ) -> Result<Vec<v1::Entity>, DutError> {
-    let answer = tokio::time::timeout(TIMEOUT, client.read(wanted)).await;
+    in_time(client.read(wanted)).await
+}
+
+/// Waits for an answer to a Read.
+async fn in_time<T>(answer: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, DutError> {
+    let answer = tokio::time::timeout(TIMEOUT, answer).await;
     let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
     answer.map_err(|status| DutError::Request {
         what: "Read",
