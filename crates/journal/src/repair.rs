@@ -51,7 +51,7 @@ pub enum RepairError {
 
 /// The position of an intact record in a damaged file.
 #[derive(Clone, Copy)]
-struct Place {
+struct RecordPosition {
     offset: u64,
     head: Head,
 }
@@ -90,7 +90,7 @@ pub fn repair<S: Storage>(
     let mut draft = Draft::create(storage, to).map_err(unwritable)?;
     let filled = draft.fill(to, |append| {
         let mut body = Vec::new();
-        for Place { offset, head } in &places {
+        for RecordPosition { offset, head } in &places {
             body.resize(head.length as usize, 0);
             read_full(&file, offset + HEAD as u64, &mut body).map_err(unwritable)?;
             append(head.kind, &body)?;
@@ -110,7 +110,7 @@ fn intact(
     file: &impl StoredFile,
     number: Number,
     report: &mut RepairReport,
-) -> io::Result<Vec<Place>> {
+) -> io::Result<Vec<RecordPosition>> {
     let length = file.length()?;
     let mut places = Vec::new();
     let (mut offset, mut body) = (HEADER, Vec::new());
@@ -144,13 +144,14 @@ fn next_head(
     number: Number,
     mut offset: u64,
     length: u64,
-) -> io::Result<Option<Place>> {
+) -> io::Result<Option<RecordPosition>> {
     let mut buffer = vec![0; HEAD];
     while offset + HEAD as u64 <= length {
         let read = read_full(file, offset, &mut buffer)?;
         let windows = buffer.get(..read).unwrap_or_default().windows(HEAD);
         let found = windows.enumerate().find_map(|(skipped, bytes)| {
-            Head::decode(number, bytes).map(|head| Place { offset: offset + skipped as u64, head })
+            Head::decode(number, bytes)
+                .map(|head| RecordPosition { offset: offset + skipped as u64, head })
         });
         if found.is_some() || read < HEAD {
             return Ok(found);
@@ -163,10 +164,10 @@ fn next_head(
     Ok(None)
 }
 
-fn gaps(places: &[Place]) -> Vec<Gap> {
+fn gaps(places: &[RecordPosition]) -> Vec<Gap> {
     let mut expected = Sequence(1);
     let mut gaps = Vec::new();
-    for Place { head, .. } in places {
+    for RecordPosition { head, .. } in places {
         if head.sequence > expected {
             gaps.push(Gap { first: expected, last: Sequence(head.sequence.0 - 1) });
         }

@@ -45,14 +45,14 @@ enum Transport {
 /// The position of a field in a packet. The field has `bits` bits. It is `shift` bits above the
 /// lowest bit of the big-endian number in the `bytes` bytes at `at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct FieldLocation {
     at: usize,
     bytes: usize,
     shift: u32,
     bits: u32,
 }
 
-impl Place {
+impl FieldLocation {
     const fn whole(at: usize, bytes: usize) -> Self {
         Self { at, bytes, shift: 0, bits: 8 * bytes as u32 }
     }
@@ -232,7 +232,7 @@ impl Packet {
 
     /// Returns the position of a field in the packet, or `None` if the packet does not have the
     /// field.
-    fn place(&self, field: OxmField) -> Option<Place> {
+    fn place(&self, field: OxmField) -> Option<FieldLocation> {
         let transport = |wanted: fn(usize) -> Transport| match self.transport {
             Transport::Tcp(at)
             | Transport::Udp(at)
@@ -247,54 +247,58 @@ impl Packet {
         };
         let icmpv6_type = transport(Transport::Icmpv6).and_then(|at| self.bytes.get(at)).copied();
         Some(match (field, self.network) {
-            (OxmField::ETH_DST, _) => Place::whole(0, 6),
-            (OxmField::ETH_SRC, _) => Place::whole(6, 6),
-            (OxmField::ETH_TYPE, _) => Place::whole(self.eth_type_at, 2),
-            (OxmField::VLAN_VID, _) if self.tagged => Place::part(14, 2, 0, 12),
-            (OxmField::VLAN_PCP, _) if self.tagged => Place::part(14, 1, 5, 3),
-            (OxmField::IP_DSCP, Network::Ipv4(at)) => Place::part(at + 1, 1, 2, 6),
-            (OxmField::IP_ECN, Network::Ipv4(at)) => Place::part(at + 1, 1, 0, 2),
-            (OxmField::IP_DSCP, Network::Ipv6(at)) => Place::part(at, 2, 6, 6),
-            (OxmField::IP_ECN, Network::Ipv6(at)) => Place::part(at, 2, 4, 2),
-            (OxmField::IP_PROTO, _) => Place::whole(self.ip_proto?.1, 1),
-            (OxmField::IPV4_SRC, Network::Ipv4(at)) => Place::whole(at + 12, 4),
-            (OxmField::IPV4_DST, Network::Ipv4(at)) => Place::whole(at + 16, 4),
-            (OxmField::TCP_SRC, _) => Place::whole(transport(Transport::Tcp)?, 2),
-            (OxmField::TCP_DST, _) => Place::whole(transport(Transport::Tcp)? + 2, 2),
-            (OxmField::UDP_SRC, _) => Place::whole(transport(Transport::Udp)?, 2),
-            (OxmField::UDP_DST, _) => Place::whole(transport(Transport::Udp)? + 2, 2),
-            (OxmField::SCTP_SRC, _) => Place::whole(transport(Transport::Sctp)?, 2),
-            (OxmField::SCTP_DST, _) => Place::whole(transport(Transport::Sctp)? + 2, 2),
-            (OxmField::ICMPV4_TYPE, _) => Place::whole(transport(Transport::Icmpv4)?, 1),
-            (OxmField::ICMPV4_CODE, _) => Place::whole(transport(Transport::Icmpv4)? + 1, 1),
-            (OxmField::ARP_OP, Network::Arp(at)) => Place::whole(at + 6, 2),
-            (OxmField::ARP_SHA, Network::Arp(at)) => Place::whole(at + 8, 6),
-            (OxmField::ARP_SPA, Network::Arp(at)) => Place::whole(at + 14, 4),
-            (OxmField::ARP_THA, Network::Arp(at)) => Place::whole(at + 18, 6),
-            (OxmField::ARP_TPA, Network::Arp(at)) => Place::whole(at + 24, 4),
-            (OxmField::IPV6_SRC, Network::Ipv6(at)) => Place::whole(at + 8, 16),
-            (OxmField::IPV6_DST, Network::Ipv6(at)) => Place::whole(at + 24, 16),
-            (OxmField::IPV6_FLABEL, Network::Ipv6(at)) => Place::part(at, 4, 0, 20),
-            (OxmField::ICMPV6_TYPE, _) => Place::whole(transport(Transport::Icmpv6)?, 1),
-            (OxmField::ICMPV6_CODE, _) => Place::whole(transport(Transport::Icmpv6)? + 1, 1),
+            (OxmField::ETH_DST, _) => FieldLocation::whole(0, 6),
+            (OxmField::ETH_SRC, _) => FieldLocation::whole(6, 6),
+            (OxmField::ETH_TYPE, _) => FieldLocation::whole(self.eth_type_at, 2),
+            (OxmField::VLAN_VID, _) if self.tagged => FieldLocation::part(14, 2, 0, 12),
+            (OxmField::VLAN_PCP, _) if self.tagged => FieldLocation::part(14, 1, 5, 3),
+            (OxmField::IP_DSCP, Network::Ipv4(at)) => FieldLocation::part(at + 1, 1, 2, 6),
+            (OxmField::IP_ECN, Network::Ipv4(at)) => FieldLocation::part(at + 1, 1, 0, 2),
+            (OxmField::IP_DSCP, Network::Ipv6(at)) => FieldLocation::part(at, 2, 6, 6),
+            (OxmField::IP_ECN, Network::Ipv6(at)) => FieldLocation::part(at, 2, 4, 2),
+            (OxmField::IP_PROTO, _) => FieldLocation::whole(self.ip_proto?.1, 1),
+            (OxmField::IPV4_SRC, Network::Ipv4(at)) => FieldLocation::whole(at + 12, 4),
+            (OxmField::IPV4_DST, Network::Ipv4(at)) => FieldLocation::whole(at + 16, 4),
+            (OxmField::TCP_SRC, _) => FieldLocation::whole(transport(Transport::Tcp)?, 2),
+            (OxmField::TCP_DST, _) => FieldLocation::whole(transport(Transport::Tcp)? + 2, 2),
+            (OxmField::UDP_SRC, _) => FieldLocation::whole(transport(Transport::Udp)?, 2),
+            (OxmField::UDP_DST, _) => FieldLocation::whole(transport(Transport::Udp)? + 2, 2),
+            (OxmField::SCTP_SRC, _) => FieldLocation::whole(transport(Transport::Sctp)?, 2),
+            (OxmField::SCTP_DST, _) => FieldLocation::whole(transport(Transport::Sctp)? + 2, 2),
+            (OxmField::ICMPV4_TYPE, _) => FieldLocation::whole(transport(Transport::Icmpv4)?, 1),
+            (OxmField::ICMPV4_CODE, _) => {
+                FieldLocation::whole(transport(Transport::Icmpv4)? + 1, 1)
+            }
+            (OxmField::ARP_OP, Network::Arp(at)) => FieldLocation::whole(at + 6, 2),
+            (OxmField::ARP_SHA, Network::Arp(at)) => FieldLocation::whole(at + 8, 6),
+            (OxmField::ARP_SPA, Network::Arp(at)) => FieldLocation::whole(at + 14, 4),
+            (OxmField::ARP_THA, Network::Arp(at)) => FieldLocation::whole(at + 18, 6),
+            (OxmField::ARP_TPA, Network::Arp(at)) => FieldLocation::whole(at + 24, 4),
+            (OxmField::IPV6_SRC, Network::Ipv6(at)) => FieldLocation::whole(at + 8, 16),
+            (OxmField::IPV6_DST, Network::Ipv6(at)) => FieldLocation::whole(at + 24, 16),
+            (OxmField::IPV6_FLABEL, Network::Ipv6(at)) => FieldLocation::part(at, 4, 0, 20),
+            (OxmField::ICMPV6_TYPE, _) => FieldLocation::whole(transport(Transport::Icmpv6)?, 1),
+            (OxmField::ICMPV6_CODE, _) => {
+                FieldLocation::whole(transport(Transport::Icmpv6)? + 1, 1)
+            }
             // The packet is a neighbour solicitation or advertisement (RFC 4861, 4.3 and 4.4).
             (OxmField::IPV6_ND_TARGET, _) if matches!(icmpv6_type, Some(135 | 136)) => {
-                Place::whole(transport(Transport::Icmpv6)? + 8, 16)
+                FieldLocation::whole(transport(Transport::Icmpv6)? + 8, 16)
             }
             (OxmField::IPV6_ND_SLL, _) if icmpv6_type == Some(135) => {
-                Place::whole(self.nd_address?, 6)
+                FieldLocation::whole(self.nd_address?, 6)
             }
             (OxmField::IPV6_ND_TLL, _) if icmpv6_type == Some(136) => {
-                Place::whole(self.nd_address?, 6)
+                FieldLocation::whole(self.nd_address?, 6)
             }
-            (OxmField::MPLS_LABEL, Network::Mpls(at)) => Place::part(at, 4, 12, 20),
-            (OxmField::MPLS_TC, Network::Mpls(at)) => Place::part(at, 4, 9, 3),
-            (OxmField::MPLS_BOS, Network::Mpls(at)) => Place::part(at, 4, 8, 1),
+            (OxmField::MPLS_LABEL, Network::Mpls(at)) => FieldLocation::part(at, 4, 12, 20),
+            (OxmField::MPLS_TC, Network::Mpls(at)) => FieldLocation::part(at, 4, 9, 3),
+            (OxmField::MPLS_BOS, Network::Mpls(at)) => FieldLocation::part(at, 4, 8, 1),
             _ => return None,
         })
     }
 
-    fn read(&self, place: Place) -> Option<u128> {
+    fn read(&self, place: FieldLocation) -> Option<u128> {
         Some(number(&self.bytes, place)? >> place.shift & ones(place.bits))
     }
 
@@ -497,7 +501,7 @@ fn ones(bits: u32) -> u128 {
     u128::MAX.checked_shr(128 - bits).unwrap_or(0)
 }
 
-fn number(bytes: &[u8], place: Place) -> Option<u128> {
+fn number(bytes: &[u8], place: FieldLocation) -> Option<u128> {
     let bytes = bytes.get(place.at..place.at + place.bytes)?;
     Some(bytes.iter().fold(0, |number, byte| number << 8 | u128::from(*byte)))
 }

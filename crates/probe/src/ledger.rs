@@ -79,12 +79,12 @@ pub(crate) struct Hindered {
 
 /// The due time and the departure time of a packet-in, as kept in the ring.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Place {
+struct PacketTimes {
     due: u64,
     sent: u64,
 }
 
-/// The value of `Place::sent` for a packet-in that has not left yet.
+/// The value of `PacketTimes::sent` for a packet-in that has not left yet.
 const NOT_SENT: u64 = u64::MAX;
 
 /// The record of one switch's packet-ins.
@@ -98,7 +98,7 @@ pub(crate) struct SwitchLedger {
     /// connection.
     refused_to: u64,
     /// The times of the packet-ins `base..base + ring.len()`.
-    ring: VecDeque<Place>,
+    ring: VecDeque<PacketTimes>,
     base: u64,
     /// The due times, by sequence number, of packet-ins below `base` that were issued and may still
     /// leave. A full ring discards the times of its oldest packet-in even if that packet-in waits
@@ -205,7 +205,7 @@ impl SwitchLedger {
             }
             self.window_sequences.end = sequence + 1;
         }
-        self.ring.push_back(Place { due, sent: NOT_SENT });
+        self.ring.push_back(PacketTimes { due, sent: NOT_SENT });
         tally.places += 1;
         tally.pending += 1;
         self.unleft += 1;
@@ -569,7 +569,7 @@ impl SwitchLedger {
             .then(|| (self.rtt_sum as f64 / self.rtt_samples as f64, self.rtt_max))
     }
 
-    fn record_times(&mut self, tally: &mut Tally, place: Place, at: u64) {
+    fn record_times(&mut self, tally: &mut Tally, place: PacketTimes, at: u64) {
         let from_due = at.saturating_sub(place.due);
         record(&mut tally.histograms.rtt_from_due, from_due);
         record(&mut tally.histograms.rtt_from_sent, at.saturating_sub(place.sent));
@@ -596,12 +596,12 @@ impl SwitchLedger {
         }
     }
 
-    fn place(&self, sequence: u64) -> Option<Place> {
+    fn place(&self, sequence: u64) -> Option<PacketTimes> {
         let index = sequence.checked_sub(self.base)?;
         self.ring.get(usize::try_from(index).ok()?).copied()
     }
 
-    fn place_mut(&mut self, sequence: u64) -> Option<&mut Place> {
+    fn place_mut(&mut self, sequence: u64) -> Option<&mut PacketTimes> {
         let index = sequence.checked_sub(self.base)?;
         self.ring.get_mut(usize::try_from(index).ok()?)
     }

@@ -31,7 +31,7 @@ pub(crate) struct Stay {
 
 /// The stays of cross flows that come onto a tandem over the same link, in the order of the servers
 /// at which they leave. A stay may be merged into the next one.
-type Group = Vec<Stay>;
+type LinkStays = Vec<Stay>;
 
 /// Returns variants of the cross traffic on a tandem: the given stays, and stays in which some
 /// flows are prolonged.
@@ -44,7 +44,7 @@ pub(crate) fn variants(
     from: impl Fn(FlowId, usize) -> Option<ServerId>,
 ) -> Vec<Vec<Stay>> {
     // Stays are sorted by first and last server.
-    let mut groups: Vec<((usize, ServerId), Group)> = Vec::new();
+    let mut groups: Vec<((usize, ServerId), LinkStays)> = Vec::new();
     for stay in &stays {
         let Stay { first, last, flows } = stay;
         for id in flows {
@@ -52,7 +52,7 @@ pub(crate) fn variants(
             let group = match groups.iter_mut().find(|(known, _)| *known == link) {
                 Some((_, group)) => group,
                 None => {
-                    groups.push((link, Group::new()));
+                    groups.push((link, LinkStays::new()));
                     let Some((_, group)) = groups.last_mut() else { continue };
                     group
                 }
@@ -63,7 +63,7 @@ pub(crate) fn variants(
             }
         }
     }
-    let groups: Vec<Group> =
+    let groups: Vec<LinkStays> =
         groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect();
     if groups.is_empty() {
         return vec![stays];
@@ -73,7 +73,7 @@ pub(crate) fn variants(
 
 /// Returns the ways to merge stays (cross flows that visit the same servers). Each way says, for
 /// each stay of each group, whether it is merged into the next stay. The first way merges none.
-fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
+fn merges(groups: &[LinkStays]) -> Vec<Vec<Vec<bool>>> {
     let joints: usize = groups.iter().map(|group| group.len() - 1).sum();
     if joints <= MAX_VARIANTS.ilog2() as usize {
         let choice = |mask: usize| {
@@ -98,7 +98,7 @@ fn merges(groups: &[Group]) -> Vec<Vec<Vec<bool>>> {
 }
 
 /// Returns the stays of cross flows on a tandem after the given merges.
-fn variant(stays: &[Stay], groups: &[Group], merges: &[Vec<bool>]) -> Vec<Stay> {
+fn variant(stays: &[Stay], groups: &[LinkStays], merges: &[Vec<bool>]) -> Vec<Stay> {
     let mut stays = stays.to_vec();
     for (group, merges) in groups.iter().zip(merges) {
         let mut merged: Vec<FlowId> = Vec::new();

@@ -70,7 +70,7 @@ impl Command {
 }
 
 /// The location of a port in the network: a switch and its port.
-type Place = (SwitchId, Port);
+type SwitchPort = (SwitchId, Port);
 /// The Ethernet addresses of a source and a destination.
 type Pair = (MacAddress, MacAddress);
 
@@ -81,7 +81,7 @@ pub struct Network {
     switches: BTreeMap<SwitchId, BTreeSet<u32>>,
     /// The links between ports, as a map from either end of a link to the other end.
     links: BTreeMap<(SwitchId, u32), (SwitchId, u32)>,
-    hosts: HashMap<MacAddress, Place>,
+    hosts: HashMap<MacAddress, SwitchPort>,
     /// The rules along the path of each pair of source and destination.
     paths: HashMap<Pair, Vec<(SwitchId, Rule)>>,
     /// The rules that clients of the northbound interface installed, by switch.
@@ -105,7 +105,7 @@ impl Network {
     }
 
     /// Returns the two ends of each link, once for each direction.
-    pub fn link_ends(&self) -> impl Iterator<Item = (Place, Place)> + '_ {
+    pub fn link_ends(&self) -> impl Iterator<Item = (SwitchPort, SwitchPort)> + '_ {
         self.links.iter().map(|(from, to)| ((from.0, Port(from.1)), (to.0, Port(to.1))))
     }
 
@@ -221,7 +221,7 @@ impl Network {
     /// Returns the rules along a shortest path that leads packets of a pair from the port where
     /// they enter to the destination. The rule at the last switch comes first. Returns `None` if
     /// there is no path.
-    fn path(&self, from: Place, to: Place, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
+    fn path(&self, from: SwitchPort, to: SwitchPort, pair: Pair) -> Option<Vec<(SwitchId, Rule)>> {
         let way = self.way(from.0, to)?;
         let (mut at, mut rules) = (from, Vec::new());
         loop {
@@ -240,7 +240,7 @@ impl Network {
     /// Returns the port by which each switch reaches the destination `to`, for the switches that a
     /// breadth-first search finds up to `from`. Returns `None` if `from` cannot reach the
     /// destination.
-    fn way(&self, from: SwitchId, to: Place) -> Option<HashMap<SwitchId, Port>> {
+    fn way(&self, from: SwitchId, to: SwitchPort) -> Option<HashMap<SwitchId, Port>> {
         let mut way = HashMap::from([(to.0, to.1)]);
         let mut queue = VecDeque::from([to.0]);
         while let Some(at) = queue.pop_front() {
@@ -257,7 +257,13 @@ impl Network {
         None
     }
 
-    fn forward(&mut self, from: Place, to: Place, pair: Pair, frame: &[u8]) -> Vec<Command> {
+    fn forward(
+        &mut self,
+        from: SwitchPort,
+        to: SwitchPort,
+        pair: Pair,
+        frame: &[u8],
+    ) -> Vec<Command> {
         let Some(rules) = self.path(from, to, pair) else { return Vec::new() };
         let output = rules.last().map(|(_, rule)| rule.output);
         let mut commands: Vec<Command> = rules
@@ -278,7 +284,7 @@ impl Network {
         commands
     }
 
-    fn flood(&self, from: Place, frame: &[u8]) -> Vec<Command> {
+    fn flood(&self, from: SwitchPort, frame: &[u8]) -> Vec<Command> {
         let edges = self.switches.iter().filter_map(|(switch, ports)| {
             let outputs: Vec<Port> = ports
                 .iter()
@@ -299,9 +305,9 @@ impl Network {
 
     /// Processes an LLDP frame of this controller that has arrived at the port `to`, and records
     /// the link. Returns the commands that result.
-    fn discovered(&mut self, to: Place, frame: &[u8]) -> Vec<Command> {
+    fn discovered(&mut self, to: SwitchPort, frame: &[u8]) -> Vec<Command> {
         let Some(from) = lldp_origin(frame) else { return Vec::new() };
-        let is_up = |(switch, port): Place| {
+        let is_up = |(switch, port): SwitchPort| {
             self.switches.get(&switch).is_some_and(|ports| ports.contains(&port.0))
         };
         if from.0 == to.0 || !is_up(from) || !is_up(to) {
@@ -391,7 +397,7 @@ fn lldp(switch: SwitchId, port: Port) -> Vec<u8> {
 }
 
 /// Returns the switch and the port in an LLDP frame that [`lldp`] made, or `None` for other frames.
-fn lldp_origin(frame: &[u8]) -> Option<Place> {
+fn lldp_origin(frame: &[u8]) -> Option<SwitchPort> {
     let mut rest = frame.get(14..)?;
     let (mut switch, mut port) = (None, None);
     while let Some((head, after)) = rest.split_first_chunk::<2>() {

@@ -250,7 +250,7 @@ pub struct Note {
 /// A line of `journal.jsonl`, the file to which a campaign appends its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum JournalLine {
     Block(Block),
     Rate(RateTrial),
     Note(Note),

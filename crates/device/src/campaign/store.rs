@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::control::{self, CONTROL_BYTES, Control};
-use super::journal::{Entry, SAMPLE_BYTES, decode, encode};
+use super::journal::{JournalLine, SAMPLE_BYTES, decode, encode};
 use super::{
     Block, Campaign, CellId, Counts, Description, DescriptionError, Machine, MeasuredBlock, Note,
     RateTrial, Sample,
@@ -272,7 +272,7 @@ impl Writer {
         let path = || self.directory.join(DELAYS);
         self.delays.write_all(&bytes).map_err(|source| WriteError::Io { path: path(), source })?;
         self.offset = end_of(&block);
-        self.line(&Entry::Block(block.clone()))?;
+        self.line(&JournalLine::Block(block.clone()))?;
         Ok(block)
     }
 
@@ -281,7 +281,7 @@ impl Writer {
     /// # Errors
     /// Returns a [`WriteError`] if the journal cannot be written.
     pub fn rate(&mut self, trial: &RateTrial) -> Result<(), WriteError> {
-        self.line(&Entry::Rate(trial.clone()))
+        self.line(&JournalLine::Rate(trial.clone()))
     }
 
     /// Appends a remark on an event to the journal.
@@ -289,7 +289,7 @@ impl Writer {
     /// # Errors
     /// Returns a [`WriteError`] if the journal cannot be written.
     pub fn note(&mut self, note: &Note) -> Result<(), WriteError> {
-        self.line(&Entry::Note(note.clone()))
+        self.line(&JournalLine::Note(note.clone()))
     }
 
     /// Waits until everything that was appended is on the disk.
@@ -306,7 +306,7 @@ impl Writer {
         Ok(())
     }
 
-    fn line(&mut self, entry: &Entry) -> Result<(), WriteError> {
+    fn line(&mut self, entry: &JournalLine) -> Result<(), WriteError> {
         let failed = |source| WriteError::Io { path: self.directory.join(JOURNAL), source };
         let mut line = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
         line.push('\n');
@@ -346,23 +346,23 @@ fn read(directory: &Path) -> Result<(Campaign, u64), ReadError> {
         .filter(|(_, text)| !text.is_empty())
     {
         let wrong = |cause: String| ReadError::Json { path: path.clone(), line, cause };
-        let entry: Entry =
+        let entry: JournalLine =
             serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
         let known = |cell: CellId| match (cell.0 as usize) < cells {
             true => Ok(()),
             false => Err(wrong(format!("cell {} does not exist: there are {cells} cells", cell.0))),
         };
         match entry {
-            Entry::Block(block) => {
+            JournalLine::Block(block) => {
                 known(block.cell)?;
                 let (samples, controls) = delays.of(&block)?;
                 campaign.blocks.push(MeasuredBlock { block, samples, controls });
             }
-            Entry::Rate(trial) => {
+            JournalLine::Rate(trial) => {
                 known(trial.cell)?;
                 campaign.rates.push(trial);
             }
-            Entry::Note(note) => campaign.notes.push(note),
+            JournalLine::Note(note) => campaign.notes.push(note),
         }
     }
     Ok((campaign, whole as u64))

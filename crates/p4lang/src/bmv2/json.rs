@@ -316,7 +316,7 @@ pub(super) struct Table {
     #[serde(default)]
     pub(super) default_entry: Option<DefaultEntry>,
     #[serde(default)]
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<ConstEntry>,
     #[serde(default)]
     pub(super) source_info: Option<SourceInfo>,
 }
@@ -346,7 +346,7 @@ pub(super) struct DefaultEntry {
 
 /// An entry that the program declares.
 #[derive(Debug, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ConstEntry {
     pub(super) match_key: Vec<MatchKey>,
     pub(super) action_entry: ActionEntry,
     #[serde(default)]

@@ -25,7 +25,7 @@ enum Fixed {
 
 /// A parameter of the `apply` method of an instance: the instance, and the position of the
 /// parameter.
-type Place = (DeclarationId, usize);
+type ApplyParameter = (DeclarationId, usize);
 
 impl<'program> Checker<'program, '_> {
     pub(super) fn limits_of_passes(&mut self) {
@@ -42,7 +42,7 @@ impl<'program> Checker<'program, '_> {
                 });
             }
         }
-        let mut fixed: HashMap<Place, (Fixed, Span)> = HashMap::new();
+        let mut fixed: HashMap<ApplyParameter, (Fixed, Span)> = HashMap::new();
         for call in calls {
             self.no_nested_struct_from_externs(call);
             self.same_fixed_arguments(call, &mut fixed);
@@ -130,7 +130,7 @@ impl<'program> Checker<'program, '_> {
     fn same_fixed_arguments(
         &mut self,
         expression: &'program Expression,
-        fixed: &mut HashMap<Place, (Fixed, Span)>,
+        fixed: &mut HashMap<ApplyParameter, (Fixed, Span)>,
     ) {
         let ExpressionKind::Call { callee, arguments, .. } = &expression.kind else { return };
         let ExpressionKind::Member { base, .. } = &callee.kind else { return };

@@ -50,7 +50,7 @@ const KNOWN_PROPERTIES: &[&str] = &[
 
 /// The part of a table in which an action is named. It determines which arguments are required.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TablePart {
     List,
     Default,
     Entry,
@@ -225,7 +225,7 @@ impl<'program> Checker<'program, '_> {
             self.annotations(&reference.annotations);
             let arguments = reference.arguments.as_deref().unwrap_or(&[]);
             let Some((action, bound)) =
-                self.action_call(&reference.action, arguments, reference.span, Place::List)
+                self.action_call(&reference.action, arguments, reference.span, TablePart::List)
             else {
                 continue;
             };
@@ -294,7 +294,7 @@ impl<'program> Checker<'program, '_> {
         action: &'program Expression,
         arguments: &'program [Argument],
         span: Span,
-        place: Place,
+        place: TablePart,
     ) -> Option<(DeclarationId, Vec<BoundArgument>)> {
         let ExpressionKind::Path(path) = &action.kind else {
             self.expression(action);
@@ -342,7 +342,7 @@ impl<'program> Checker<'program, '_> {
         arguments: &'program [Argument],
         bound: Vec<BoundArgument>,
         span: Span,
-        place: Place,
+        place: TablePart,
     ) -> Option<Vec<BoundArgument>> {
         let context = Context { in_action_argument: true, ..self.context.clone() };
         let infos = self.within(context, |checker| checker.argument_infos(arguments));
@@ -352,7 +352,7 @@ impl<'program> Checker<'program, '_> {
             let controlled = formal.parameter.direction == Direction::None;
             let name = &formal.parameter.name;
             match bound {
-                BoundArgument::Given(position) if controlled && place == Place::List => {
+                BoundArgument::Given(position) if controlled && place == TablePart::List => {
                     let span = arguments.get(*position).map_or(span, Argument::span);
                     self.report(
                         Diagnostic::error(
@@ -386,7 +386,9 @@ impl<'program> Checker<'program, '_> {
                     result.push(*bound);
                 }
                 BoundArgument::Default => result.push(BoundArgument::Default),
-                _ if controlled && place == Place::List => result.push(BoundArgument::ControlPlane),
+                _ if controlled && place == TablePart::List => {
+                    result.push(BoundArgument::ControlPlane)
+                }
                 _ => {
                     self.report(
                         Diagnostic::error(
@@ -588,7 +590,7 @@ impl<'program> Checker<'program, '_> {
                 return None;
             }
         };
-        let (id, bound) = self.action_call(action, arguments, value.span, Place::Default)?;
+        let (id, bound) = self.action_call(action, arguments, value.span, TablePart::Default)?;
         let (position, reference) = self.listed(table, facts, id, arguments, &bound, value.span)?;
         if let Some(annotation) =
             reference.annotations.iter().find(|a| a.name.as_str() == "tableonly")
@@ -684,9 +686,12 @@ impl<'program> Checker<'program, '_> {
             self.fits_match_kinds(entry, facts);
             let priority = entry.priority.as_ref().and_then(|priority| self.priority(priority));
             let arguments = entry.action.arguments.as_deref().unwrap_or(&[]);
-            let Some((action, bound)) =
-                self.action_call(&entry.action.action, arguments, entry.action.span, Place::Entry)
-            else {
+            let Some((action, bound)) = self.action_call(
+                &entry.action.action,
+                arguments,
+                entry.action.span,
+                TablePart::Entry,
+            ) else {
                 continue;
             };
             let listed = self.listed(table, facts, action, arguments, &bound, entry.action.span);

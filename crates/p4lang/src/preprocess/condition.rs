@@ -108,7 +108,7 @@ impl Preprocessor<'_> {
     }
 }
 
-type Value = Result<i64, Fault>;
+type Evaluated = Result<i64, Fault>;
 
 impl Evaluator<'_> {
     fn kind(&self) -> Option<TokenKind> {
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
 
     /// Evaluates a conditional expression, `a ? b : c`, or one without `?`. `live` says whether its
     /// value is used. Only then is a division by zero an error.
-    fn conditional(&mut self, live: bool) -> Value {
+    fn conditional(&mut self, live: bool) -> Evaluated {
         self.depth += 1;
         if self.depth > DEEPEST_EXPRESSION {
             return Err(self.fault("this condition nests too deep"));
@@ -181,7 +181,7 @@ impl Evaluator<'_> {
         })
     }
 
-    fn binary(&mut self, weakest: u8, live: bool) -> Value {
+    fn binary(&mut self, weakest: u8, live: bool) -> Evaluated {
         let mut left = self.unary(live)?;
         while let Some((operator, strength, length)) = self.operator() {
             if strength <= weakest {
@@ -207,7 +207,7 @@ impl Evaluator<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self, live: bool) -> Value {
+    fn unary(&mut self, live: bool) -> Evaluated {
         self.depth += 1;
         if self.depth > DEEPEST_EXPRESSION {
             return Err(self.fault("this condition nests too deep"));
@@ -233,7 +233,7 @@ impl Evaluator<'_> {
         Ok(value)
     }
 
-    fn primary(&mut self) -> Value {
+    fn primary(&mut self) -> Evaluated {
         let Some(token) = self.tokens.get(self.at) else {
             return Err(self.fault("expected a value after this"));
         };
@@ -259,7 +259,7 @@ impl Evaluator<'_> {
     /// Evaluates a character constant whose opening quote is the current token. P4 has no character
     /// constants, so the rest of it consists of separate tokens: an optional backslash, a name or
     /// punctuation mark of one character, and the closing quote.
-    fn character(&mut self) -> Value {
+    fn character(&mut self) -> Evaluated {
         let text_at = |at: usize| self.texts.get(at).map_or("", String::as_str);
         let escaped = text_at(self.at + 1) == "\\";
         let at = self.at + 1 + usize::from(escaped);

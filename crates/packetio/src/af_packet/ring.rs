@@ -35,7 +35,7 @@ unsafe impl Send for Ring {}
 
 /// A packet in its slot of the ring.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct RingPacket<'a> {
     pub(crate) header: libc::tpacket2_hdr,
     slot: &'a [u8],
 }
@@ -67,7 +67,7 @@ impl Ring {
 
     /// Returns the next received packet, if there is one. The packet stays in its slot until
     /// [`Self::release`].
-    pub(crate) fn peek(&mut self) -> Option<Entry<'_>> {
+    pub(crate) fn peek(&mut self) -> Option<RingPacket<'_>> {
         if self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
@@ -79,7 +79,7 @@ impl Ring {
             let slot = std::slice::from_raw_parts(start.as_ptr().cast_const(), self.slot);
             (start.cast::<libc::tpacket2_hdr>().read(), slot)
         };
-        Some(Entry { header, slot })
+        Some(RingPacket { header, slot })
     }
 
     /// Returns the slot of the last peeked packet to the kernel.
@@ -109,7 +109,7 @@ impl Drop for Ring {
     }
 }
 
-impl<'a> Entry<'a> {
+impl<'a> RingPacket<'a> {
     /// Returns the captured bytes of the packet.
     pub(crate) fn packet(&self) -> &'a [u8] {
         let start = usize::from(self.header.tp_mac);

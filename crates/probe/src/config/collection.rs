@@ -35,19 +35,19 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 struct Given {
     origin: Origin,
-    entries: Vec<Entry>,
+    entries: Vec<WrittenValue>,
 }
 
 /// One value as the user wrote it, with its source.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct WrittenValue {
     pub(super) text: String,
     pub(super) origin: Origin,
     /// Problems found while the value was read, which name its place more exactly than `origin`.
     pub(super) problems: Vec<Problem>,
 }
 
-impl Entry {
+impl WrittenValue {
     /// Creates an entry without known problems.
     pub(super) fn new(text: String, origin: Origin) -> Self {
         Self { text, origin, problems: Vec::new() }
@@ -69,14 +69,14 @@ impl Settings {
     pub fn set(&mut self, key: &str, value: &str, origin: Origin) {
         match Setting::by_key(key) {
             Some(setting) => {
-                self.push(setting, Entry::new(value.to_owned(), origin));
+                self.push(setting, WrittenValue::new(value.to_owned(), origin));
             }
             None => self.problems.push(toml::unknown_key(key, origin)),
         }
     }
 
     /// Adds an entry, unless a source with higher precedence has set the key.
-    pub(super) fn push(&mut self, setting: &'static Setting, entry: Entry) {
+    pub(super) fn push(&mut self, setting: &'static Setting, entry: WrittenValue) {
         if let Some(given) = self.given_by(setting, &entry.origin) {
             if !setting.kind.repeats() {
                 given.entries.clear();
@@ -215,7 +215,7 @@ pub(super) struct Report<'a> {
 impl Report<'_> {
     /// Reads the values given for a setting, or its default.
     fn fill(&mut self, setting: &'static Setting, draft: &mut Draft) {
-        let default = [Entry::new(setting.default.to_owned(), Origin::Default)];
+        let default = [WrittenValue::new(setting.default.to_owned(), Origin::Default)];
         let entries = match self.given.get(setting.key) {
             Some(given) => given.entries.as_slice(),
             None if setting.kind.repeats() && setting.default.is_empty() => &[],

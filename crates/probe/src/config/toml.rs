@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, Document, Item, Key, TableLike, Value};
 
-use super::collection::{Entry, ResolvedValue, Settings, base_of, is_tables};
+use super::collection::{ResolvedValue, Settings, WrittenValue, base_of, is_tables};
 use super::error::{Origin, Problem};
 use super::setting::{Kind, Section, Setting};
 use super::value::{OverrideField, alternatives, check_override_field};
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 self.list(setting, array);
             }
             Some(value) => match scalar(value) {
-                Some(text) => self.settings.push(setting, Entry::new(text, origin)),
+                Some(text) => self.settings.push(setting, WrittenValue::new(text, origin)),
                 None => self.wrong_type(setting, value.type_name(), origin),
             },
             None => self.wrong_type(setting, item.type_name(), origin),
@@ -105,7 +105,7 @@ impl Reader<'_> {
         for element in array {
             let origin = self.at(element.span());
             match scalar(element) {
-                Some(text) => self.settings.push(setting, Entry::new(text, origin)),
+                Some(text) => self.settings.push(setting, WrittenValue::new(text, origin)),
                 None => self.wrong_type(setting, element.type_name(), origin),
             }
         }
@@ -134,7 +134,8 @@ impl Reader<'_> {
                 match element {
                     Value::InlineTable(table) => self.switch(setting, table, origin),
                     Value::String(text) => {
-                        self.settings.push(setting, Entry::new(text.value().clone(), origin));
+                        self.settings
+                            .push(setting, WrittenValue::new(text.value().clone(), origin));
                     }
                     _ => {
                         let message = "is a list of tables".to_owned();
@@ -150,7 +151,7 @@ impl Reader<'_> {
 
     /// Converts one table `[[switch]]` to the text of an override.
     fn switch(&mut self, setting: &'static Setting, table: &dyn TableLike, origin: Origin) {
-        let mut entry = Entry::new(String::new(), origin);
+        let mut entry = WrittenValue::new(String::new(), origin);
         let mut index = None;
         let mut fields = Vec::new();
         for (name, item) in table.iter() {

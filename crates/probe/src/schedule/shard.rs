@@ -21,13 +21,13 @@ pub struct ShardSchedule {
     /// The tree: the overall winner is at index 0. At node i > 0 is the loser of the match between
     /// nodes 2 i and 2 i + 1, where n is a power of two and node n + i stands for the switch at
     /// index i. Indices without a switch count as exhausted.
-    losers: Vec<Entry>,
+    losers: Vec<DueTime>,
 }
 
 /// A due time in the upper 96 bits, and an index into `switches` in the lower 32 bits.
-type Entry = u128;
+type DueTime = u128;
 
-/// The number of bits of the index in an [`Entry`].
+/// The number of bits of the index in a [`DueTime`].
 const PLACE_BITS: u32 = 32;
 
 impl ShardSchedule {
@@ -36,11 +36,11 @@ impl ShardSchedule {
         let mut switches: Vec<_> = switches.into_iter().collect();
         switches.sort_by_key(SwitchSchedule::switch);
         let n = switches.len().next_power_of_two();
-        let mut winners = vec![Entry::MAX; 2 * n];
+        let mut winners = vec![DueTime::MAX; 2 * n];
         for (place, switch) in switches.iter_mut().enumerate() {
             winners[n + place] = entry(switch.next(), place);
         }
-        let mut losers = vec![Entry::MAX; n];
+        let mut losers = vec![DueTime::MAX; n];
         for node in (1..n).rev() {
             let (a, b) = (winners[2 * node], winners[2 * node + 1]);
             winners[node] = a.min(b);
@@ -100,10 +100,10 @@ impl Iterator for ShardSchedule {
 }
 
 /// Returns the entry for a due time. An exhausted schedule sorts after all others.
-fn entry(at: Option<Nanos>, place: usize) -> Entry {
-    at.map_or(Entry::MAX, |at| Entry::from(at.0) << PLACE_BITS | place as Entry)
+fn entry(at: Option<Nanos>, place: usize) -> DueTime {
+    at.map_or(DueTime::MAX, |at| DueTime::from(at.0) << PLACE_BITS | place as DueTime)
 }
 
-fn time(entry: Entry) -> Option<Nanos> {
-    (entry != Entry::MAX).then_some(Nanos((entry >> PLACE_BITS) as u64))
+fn time(entry: DueTime) -> Option<Nanos> {
+    (entry != DueTime::MAX).then_some(Nanos((entry >> PLACE_BITS) as u64))
 }

@@ -54,12 +54,12 @@ pub(super) struct Recording {
 struct Recorded {
     start: usize,
     end: usize,
-    place: Place,
+    place: IdLocation,
 }
 
 /// The location of the packet id in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum IdLocation {
     Behind,
     /// The packet id is in the bytes that start at this offset, which are zero in the recording.
     Payload {
@@ -117,7 +117,8 @@ impl Recording {
             stamps.sort_unstable();
             recording.ends = gaps_of(&stamps).map(|gaps| ends_of(&gaps)).unwrap_or_default();
         }
-        let behind = recording.frames.iter().filter(|frame| frame.place == Place::Behind).count();
+        let behind =
+            recording.frames.iter().filter(|frame| frame.place == IdLocation::Behind).count();
         if behind > 0 {
             recording.notes.push(format!(
                 "{}: {behind} of {} frames carry their identity behind the packet; controllers \
@@ -151,7 +152,7 @@ impl Recording {
         let begin = out.len();
         out.extend_from_slice(&self.bytes[start..end]);
         let trailer = key.trailer(id);
-        let Place::Payload { at, checksum } = place else {
+        let IdLocation::Payload { at, checksum } = place else {
             out.extend_from_slice(&trailer);
             return;
         };
@@ -186,7 +187,7 @@ impl Recording {
             return Err(FrameError::TooLarge { path: path(), max: MAX_BYTES });
         }
         self.bytes.extend_from_slice(data);
-        let place = prepare(&mut self.bytes[start..]).unwrap_or(Place::Behind);
+        let place = prepare(&mut self.bytes[start..]).unwrap_or(IdLocation::Behind);
         self.frames.push(Recorded { start, end, place });
         Ok(())
     }
@@ -194,7 +195,7 @@ impl Recording {
 
 /// Finds the location of the packet id in a frame's payload, and clears it. Returns `None` if the
 /// frame has too little payload.
-fn prepare(frame: &mut [u8]) -> Option<Place> {
+fn prepare(frame: &mut [u8]) -> Option<IdLocation> {
     let (IPV4, ip_at) = ethertype(frame)? else { return None };
     let ip = frame.get(ip_at..)?.first_chunk::<IPV4_HEADER>()?;
     let header = usize::from(ip[0] & 0x0f) * 4;
@@ -224,12 +225,12 @@ fn prepare(frame: &mut [u8]) -> Option<Place> {
     let unused = protocol == PROTOCOL_UDP && l4.get(checksum_at..checksum_at + 2)? == [0, 0];
     l4.get_mut(at..)?.fill(0);
     if unused {
-        return Some(Place::Payload { at: l4_at + at, checksum: Checksum::Unused });
+        return Some(IdLocation::Payload { at: l4_at + at, checksum: Checksum::Unused });
     }
     l4.get_mut(checksum_at..checksum_at + 2)?.fill(0);
     let base = addresses + u64::from(protocol) + l4.len() as u64 + checksum::sum(l4);
     let sum =
         Sum { at: l4_at + checksum_at, base: checksum::fold(base), odd: !at.is_multiple_of(2) };
     let checksum = if protocol == PROTOCOL_TCP { Checksum::Tcp(sum) } else { Checksum::Udp(sum) };
-    Some(Place::Payload { at: l4_at + at, checksum })
+    Some(IdLocation::Payload { at: l4_at + at, checksum })
 }

@@ -49,7 +49,7 @@ struct Drawing<'a> {
 }
 
 /// A function that returns the value of a case that a plot shows.
-type Value = fn(&Measured) -> Option<Estimate>;
+type PlottedValue = fn(&Measured) -> Option<Estimate>;
 
 impl Drawing<'_> {
     /// Returns the plot of processor time per operation, in nanoseconds, against the number of
@@ -218,7 +218,7 @@ impl Drawing<'_> {
     fn lines(
         &self,
         wanted: &dyn Fn(&Case) -> bool,
-        value: Value,
+        value: PlottedValue,
         unit: Unit,
         name: &dyn Fn(&Case) -> (String, usize, bool),
     ) -> Vec<Line> {

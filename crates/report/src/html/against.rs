@@ -64,7 +64,7 @@ impl Against {
 }
 
 /// The points that one line of a plot joins.
-struct Group<'a> {
+struct PlotLine<'a> {
     /// The name of the protocol. It includes the mode if the plot has several, and the name of the
     /// run if the protocol does not identify the line.
     protocol: String,
@@ -102,7 +102,8 @@ pub(super) fn figures(results: &[&RunResult], names: &[&str]) -> Vec<Figure> {
         let groups = groups(&points, against);
         let joined = groups.iter().filter(|group| !group.alone);
         for protocol in describe::distinct(joined.map(|group| group.protocol.clone())) {
-            let own: Vec<&Group<'_>> = groups.iter().filter(|g| g.protocol == protocol).collect();
+            let own: Vec<&PlotLine<'_>> =
+                groups.iter().filter(|g| g.protocol == protocol).collect();
             figures.push(packets(marks(against), against, &own, &protocol));
         }
         let metrics = [&RTT_MEAN, &RTT_P99, &LOSS, &CPU];
@@ -200,7 +201,7 @@ const CPU: Shown = Shown {
 
 /// Groups points into lines, and returns the lines with at least two different horizontal values.
 /// If there is such a line, the result also contains the points that are alone in their runs.
-fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<Group<'a>> {
+fn groups<'a>(points: &[Labelled<'a>], against: Against) -> Vec<PlotLine<'a>> {
     let groups = grouped(points, against, |point| against.shared_setting(point));
     if groups.is_empty() && against == Against::Switches {
         // Perhaps the sweep shares a constant total rate among a growing number of switches.
@@ -221,8 +222,8 @@ fn grouped<'a>(
     points: &[Labelled<'a>],
     against: Against,
     shared_setting: impl Fn(&Point) -> String,
-) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+) -> Vec<PlotLine<'a>> {
+    let mut groups: Vec<PlotLine<'a>> = Vec::new();
     for Labelled { protocol, alone, point } in points {
         let Some(x) = against.of(point) else { continue };
         let shared_setting = match alone {
@@ -236,7 +237,7 @@ fn grouped<'a>(
             Some(group) => group.points.push((x, *point)),
             None => {
                 let (protocol, points) = (protocol.clone(), vec![(x, *point)]);
-                groups.push(Group {
+                groups.push(PlotLine {
                     protocol,
                     shared_setting,
                     hue: 0,
@@ -249,7 +250,7 @@ fn grouped<'a>(
     for group in &mut groups {
         group.points.sort_by(|a, b| a.0.total_cmp(&b.0));
     }
-    let is_line = |g: &Group<'_>| g.points.first().map(|p| p.0) != g.points.last().map(|p| p.0);
+    let is_line = |g: &PlotLine<'_>| g.points.first().map(|p| p.0) != g.points.last().map(|p| p.0);
     let any = groups.iter().any(is_line);
     groups.retain(|group| is_line(group) || (any && group.alone));
     let kinds = describe::distinct(groups.iter().map(|g| g.shared_setting.clone()));
@@ -263,7 +264,7 @@ fn grouped<'a>(
 }
 
 /// Returns the plot of the packets that switches sent and received.
-fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: &str) -> Figure {
+fn packets(marks: Vec<Mark>, against: Against, groups: &[&PlotLine<'_>], protocol: &str) -> Figure {
     let mut lines = Vec::new();
     let all = || groups.iter().flat_map(|g| g.points.iter());
     let xs = || all().map(|(x, _)| *x);
@@ -322,7 +323,7 @@ fn packets(marks: Vec<Mark>, against: Against, groups: &[&Group<'_>], protocol: 
     Figure::plot(Plot { lines, marks, keys, ..plot }, MEANS)
 }
 
-fn describe_packets(groups: &[&Group<'_>]) -> String {
+fn describe_packets(groups: &[&PlotLine<'_>]) -> String {
     let ends = groups.iter().filter_map(|group| {
         let (_, last) = group.points.last()?;
         let sent = figure(metric(last, "sent_rate")?.mean, Unit::PerSecond);
@@ -336,7 +337,12 @@ fn describe_packets(groups: &[&Group<'_>]) -> String {
 }
 
 /// Returns the plot of a single metric, with a line for each group of points.
-fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &Shown) -> Figure {
+fn one_metric(
+    marks: Vec<Mark>,
+    against: Against,
+    groups: &[PlotLine<'_>],
+    shown: &Shown,
+) -> Figure {
     let protocols = describe::distinct(groups.iter().map(|g| g.protocol.as_str()));
     let all = || groups.iter().flat_map(|g| g.points.iter());
     let values = || all().filter_map(|(_, point)| metric(point, shown.name));
@@ -390,7 +396,7 @@ fn one_metric(marks: Vec<Mark>, against: Against, groups: &[Group<'_>], shown: &
 /// Returns the line of a metric through the points of a group, without an entry in the legend.
 fn line(
     name: String,
-    group: &Group<'_>,
+    group: &PlotLine<'_>,
     against: Against,
     metric_name: &str,
     unit: Unit,

@@ -13,7 +13,7 @@ use super::{Unit, Width};
 use crate::format::figure;
 use crate::page::escape;
 use crate::put::put;
-use layout::{HEIGHT, Layout, Place};
+use layout::{HEIGHT, Layout, LayoutPoint};
 
 /// The largest number of paths that are drawn in different colours.
 const COLOURED: usize = super::palette::SERIES;
@@ -228,7 +228,7 @@ impl Graph {
 }
 
 /// Draws a box with its name and value.
-fn draw_box(svg: &mut String, node: &GraphNode, place: &Place, width: f64) {
+fn draw_box(svg: &mut String, node: &GraphNode, place: &LayoutPoint, width: f64) {
     let (left, top) = (place.x - width / 2.0, place.y - HEIGHT / 2.0);
     put!(svg, "<g><title>{}</title>", escape(&node.tip));
     // An opaque background hides the paths that pass beneath.

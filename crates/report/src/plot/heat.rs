@@ -106,7 +106,7 @@ impl HeatMap {
             let x = grid.left + (column as f64 + 0.5) * grid.column;
             text(
                 &mut svg,
-                Place {
+                TextPosition {
                     x,
                     y: top - 6.0,
                     rotated,
@@ -122,7 +122,7 @@ impl HeatMap {
                 let y = first + number as f64 * LINE;
                 text(
                     &mut svg,
-                    Place { x: grid.left - 6.0, y, rotated: false, anchor: "end" },
+                    TextPosition { x: grid.left - 6.0, y, rotated: false, anchor: "end" },
                     line,
                 );
             }
@@ -142,7 +142,7 @@ impl HeatMap {
         }
         for (number, remark) in grid.remarks.iter().enumerate() {
             let y = bottom + 16.0 + number as f64 * LINE;
-            text(&mut svg, Place { x: 4.0, y, rotated: false, anchor: "start" }, remark);
+            text(&mut svg, TextPosition { x: 4.0, y, rotated: false, anchor: "start" }, remark);
         }
         svg.push_str("</svg>\n");
         svg
@@ -253,15 +253,15 @@ fn longest(names: &[String]) -> usize {
 
 /// The position and orientation of a text in a heat map.
 #[derive(Clone, Copy)]
-struct Place {
+struct TextPosition {
     x: f64,
     y: f64,
     rotated: bool,
     anchor: &'static str,
 }
 
-fn text(svg: &mut String, at: Place, text: &str) {
-    let Place { x, y, rotated, anchor } = at;
+fn text(svg: &mut String, at: TextPosition, text: &str) {
+    let TextPosition { x, y, rotated, anchor } = at;
     let text = escape(text);
     match rotated {
         true => put!(
@@ -294,8 +294,10 @@ fn draw(svg: &mut String, cell: Option<&HeatCell>, place: Square, cells: Cells, 
     square(svg, place, depth);
     let (x, y) = (place.x + place.width / 2.0, place.y + place.height / 2.0);
     match cells {
-        Cells::Level => text(svg, Place { x, y: y + 4.0, rotated: false, anchor: "middle" }, shown),
-        Cells::Upright => text(svg, Place { x, y, rotated: true, anchor: "middle" }, shown),
+        Cells::Level => {
+            text(svg, TextPosition { x, y: y + 4.0, rotated: false, anchor: "middle" }, shown)
+        }
+        Cells::Upright => text(svg, TextPosition { x, y, rotated: true, anchor: "middle" }, shown),
         Cells::Silent => {}
     }
     svg.push_str("</g>");

@@ -17,12 +17,12 @@ const BETWEEN: f64 = 14.0;
 
 /// The legend of a plot: its entries in rows, and remarks about lines that coincide.
 pub(super) struct Legend {
-    rows: Vec<Vec<Entry>>,
+    rows: Vec<Vec<LegendEntry>>,
     notes: Vec<String>,
 }
 
 /// An entry of the legend.
-struct Entry {
+struct LegendEntry {
     /// The name of the legend's entry, wrapped into lines.
     name: Vec<String>,
     sample: Sample,
@@ -51,7 +51,7 @@ impl Legend {
                 entries.push((name, sample));
             }
         }
-        let mut rows: Vec<Vec<Entry>> = Vec::new();
+        let mut rows: Vec<Vec<LegendEntry>> = Vec::new();
         let mut left = 0.0;
         for (name, sample) in entries {
             let name = wrap(name, ((room - SAMPLE) / LETTER) as usize);
@@ -63,7 +63,7 @@ impl Legend {
             }
             left -= width;
             if let Some(row) = rows.last_mut() {
-                row.push(Entry { name, sample, width });
+                row.push(LegendEntry { name, sample, width });
             }
         }
         Self { rows, notes }
@@ -98,7 +98,7 @@ impl Legend {
 }
 
 /// Returns the height of a row of the legend. The entry with the most lines of text determines it.
-fn height(row: &[Entry]) -> f64 {
+fn height(row: &[LegendEntry]) -> f64 {
     let lines = row.iter().map(|entry| entry.name.len()).max().unwrap_or(1);
     ROW + (lines.max(1) - 1) as f64 * LINE
 }

@@ -101,13 +101,13 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
 }
 
 /// The fields of [`Quantity`] that all figures of one measured case, cell or flow have in common.
-struct Place {
+struct FigureContext {
     subject: String,
     place: String,
     across: Option<(&'static str, f64)>,
 }
 
-impl Place {
+impl FigureContext {
     fn quantity(&self, metric: &str, unit: Unit, value: f64, spread: Spread) -> Quantity {
         Quantity {
             subject: self.subject.clone(),
@@ -168,7 +168,7 @@ fn tables(value: &Value) -> Recorded {
         let locked = if case["entry_lock"] == true { ", lock" } else { "" };
         let wait = case["wait_us"].as_f64().map_or_else(String::new, |us| format!(" {us}us"));
         let (size, across) = entries(&case["size"]);
-        let place = Place {
+        let place = FigureContext {
             subject: format!(
                 "{}/{}{wait}{locked}",
                 words(&case["storage"]),
@@ -210,7 +210,7 @@ fn program(value: &Value) -> Recorded {
         let (size, across) = entries(&point["flows"]);
         for case in list(&point["cases"]) {
             let count = case["cores"].as_f64().unwrap_or(1.0);
-            let place = Place {
+            let place = FigureContext {
                 subject: words(&case["path"]),
                 place: format!("{size}, {}", cores(&case["cores"])),
                 across,
@@ -245,7 +245,7 @@ fn device(value: &Value) -> Recorded {
         let rules = setting["rules"].as_u64().unwrap_or(0);
         let rules = crate::format::plural(rules, "rule", "rules");
         let under = format!("{} B, {rules}", setting["packet_bytes"]);
-        let place = |place: String| Place { subject: String::new(), place, across: None };
+        let place = |place: String| FigureContext { subject: String::new(), place, across: None };
         let whole = place(under.clone());
         for level in list(&setting["levels"]) {
             let name = words(&level["level"]);
@@ -295,7 +295,7 @@ fn bounds(value: &Value) -> Recorded {
     }
     for flow in list(&value["flows"]) {
         for bound in list(&flow["bounds"]) {
-            let place = Place {
+            let place = FigureContext {
                 subject: words(&bound["analysis"]),
                 place: format!("flow {}", words(&flow["name"])),
                 across: None,

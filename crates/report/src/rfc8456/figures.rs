@@ -13,7 +13,7 @@ use crate::plot::{Axis, Line, Plot, Point, Style};
 use crate::value::Spread;
 
 /// A plot of those tests of RFC 8456 that have the same unit.
-struct Group {
+struct TestPlot {
     title: &'static str,
     /// The sections of RFC 8456 whose tests the plot shows, or prefixes of their numbers.
     sections: &'static [&'static str],
@@ -22,22 +22,22 @@ struct Group {
     label: &'static str,
 }
 
-const GROUPS: [Group; 5] = [
-    Group { title: "Times", sections: &["5.1", "5.4"], unit: Unit::Seconds, label: "time" },
-    Group { title: "Rates", sections: &["5.1"], unit: Unit::PerSecond, label: "rate" },
-    Group {
+const GROUPS: [TestPlot; 5] = [
+    TestPlot { title: "Times", sections: &["5.1", "5.4"], unit: Unit::Seconds, label: "time" },
+    TestPlot { title: "Rates", sections: &["5.1"], unit: Unit::PerSecond, label: "rate" },
+    TestPlot {
         title: "Capacities",
         sections: &["5.2"],
         unit: Unit::Count,
         label: "sessions, switches or entries",
     },
-    Group {
+    TestPlot {
         title: "Times under faults and attacks",
         sections: &["5.3"],
         unit: Unit::Seconds,
         label: "time",
     },
-    Group {
+    TestPlot {
         title: "Rates under faults and attacks",
         sections: &["5.3"],
         unit: Unit::PerSecond,
@@ -51,8 +51,8 @@ pub(super) fn figures(candidates: &[Candidate<'_>]) -> Vec<Figure> {
 }
 
 /// Returns the plot of a group of tests, or `None` if none of them has measurements.
-fn figure_of(candidates: &[Candidate<'_>], group: &Group) -> Option<Figure> {
-    let Group { title, sections, unit, label } = *group;
+fn figure_of(candidates: &[Candidate<'_>], group: &TestPlot) -> Option<Figure> {
+    let TestPlot { title, sections, unit, label } = *group;
     let is_shown = |(section, name): &(String, String)| {
         let mut outcomes = candidates.iter().filter_map(|one| find(one, section, name));
         sections.iter().any(|start| section.starts_with(start))

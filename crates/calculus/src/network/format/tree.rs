@@ -23,7 +23,7 @@ const DEEPEST: usize = 64;
 /// error needs them, because files have up to a million values.
 #[derive(Clone, Debug)]
 pub(crate) struct Node<'t> {
-    place: Place<'t>,
+    place: ValuePosition<'t>,
     /// The value, which may have further nodes in it.
     pub(crate) value: Tree<'t>,
 }
@@ -43,9 +43,9 @@ pub(crate) enum Tree<'t> {
 
 /// The position of a value in the file and in the tree, for error messages.
 #[derive(Clone, Debug)]
-struct Place<'t> {
+struct ValuePosition<'t> {
     /// The position of the enclosing value, or `None` for the root.
-    within: Option<Rc<Place<'t>>>,
+    within: Option<Rc<ValuePosition<'t>>>,
     step: Step<'t>,
     /// The number of bytes of the file before the value, or, in TOML, before its name if it has
     /// one.
@@ -61,7 +61,7 @@ enum Step<'t> {
     Element(usize),
 }
 
-impl<'t> Place<'t> {
+impl<'t> ValuePosition<'t> {
     fn whole(text: &'t str) -> Self {
         Self { within: None, step: Step::Whole(text), offset: 0 }
     }
@@ -104,19 +104,24 @@ impl<'t> Node<'t> {
             let message = error.message().trim().replace('\n', "; ");
             FormatError::Syntax { line, message: excerpt(&message).into_owned() }
         })?;
-        toml_table(text, table.into_inner(), Place::whole(text), 0)
+        toml_table(text, table.into_inner(), ValuePosition::whole(text), 0)
     }
 
     /// Parses the text of a JSON file to a tree.
     pub(crate) fn of_json(text: &'t str) -> Result<Self, FormatError> {
         let raw: &RawValue =
             serde_json::from_str(text).map_err(|error| json_fault(text, 0, &error))?;
-        json(text, raw, Place { offset: offset(text, raw.get()), ..Place::whole(text) }, 0)
+        json(
+            text,
+            raw,
+            ValuePosition { offset: offset(text, raw.get()), ..ValuePosition::whole(text) },
+            0,
+        )
     }
 
     /// Returns an object without fields, for a default where the file has none.
     pub(crate) fn empty() -> Self {
-        Self { place: Place::whole(""), value: Tree::Object(Vec::new()) }
+        Self { place: ValuePosition::whole(""), value: Tree::Object(Vec::new()) }
     }
 
     /// Returns the name of the field that has this value, or an empty name if the value is not in a
@@ -255,7 +260,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn too_deep(place: &Place<'_>) -> FormatError {
+fn too_deep(place: &ValuePosition<'_>) -> FormatError {
     FormatError::Field {
         line: 0,
         path: excerpt(&place.path()).into_owned(),
@@ -266,7 +271,7 @@ fn too_deep(place: &Place<'_>) -> FormatError {
 fn toml_table<'t>(
     text: &'t str,
     table: DeTable<'t>,
-    place: Place<'t>,
+    place: ValuePosition<'t>,
     depth: usize,
 ) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
@@ -277,7 +282,7 @@ fn toml_table<'t>(
     for (name, value) in table {
         let offset = name.span().start;
         let step = Step::Field(name.into_inner());
-        let place = Place { within: Some(Rc::clone(&within)), step, offset };
+        let place = ValuePosition { within: Some(Rc::clone(&within)), step, offset };
         fields.push(toml_value(text, value, place, depth + 1)?);
     }
     fields.sort_by(|a, b| a.name().cmp(b.name()));
@@ -288,7 +293,7 @@ fn toml_table<'t>(
 fn toml_value<'t>(
     text: &'t str,
     value: Spanned<DeValue<'t>>,
-    place: Place<'t>,
+    place: ValuePosition<'t>,
     depth: usize,
 ) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
@@ -309,7 +314,7 @@ fn toml_value<'t>(
             let mut nodes = Vec::with_capacity(array.len());
             for (index, value) in array.into_iter().enumerate() {
                 let (step, offset) = (Step::Element(index), value.span().start);
-                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                let place = ValuePosition { within: Some(Rc::clone(&within)), step, offset };
                 nodes.push(toml_value(text, value, place, depth + 1)?);
             }
             Tree::Array(nodes)
@@ -372,7 +377,7 @@ fn offset(text: &str, part: &str) -> usize {
 fn json<'t>(
     text: &'t str,
     raw: &'t RawValue,
-    place: Place<'t>,
+    place: ValuePosition<'t>,
     depth: usize,
 ) -> Result<Node<'t>, FormatError> {
     if depth > DEEPEST {
@@ -388,7 +393,7 @@ fn json<'t>(
             let mut fields = Vec::with_capacity(members.len());
             for (Name(name), raw) in members {
                 let (step, offset) = (Step::Field(name), offset(text, raw.get()));
-                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                let place = ValuePosition { within: Some(Rc::clone(&within)), step, offset };
                 fields.push(json(text, raw, place, depth + 1)?);
             }
             fields.sort_by(|a, b| a.name().cmp(b.name()));
@@ -408,7 +413,7 @@ fn json<'t>(
             let mut nodes = Vec::with_capacity(raws.len());
             for (index, raw) in raws.into_iter().enumerate() {
                 let (step, offset) = (Step::Element(index), offset(text, raw.get()));
-                let place = Place { within: Some(Rc::clone(&within)), step, offset };
+                let place = ValuePosition { within: Some(Rc::clone(&within)), step, offset };
                 nodes.push(json(text, raw, place, depth + 1)?);
             }
             Tree::Array(nodes)

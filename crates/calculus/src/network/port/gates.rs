@@ -20,7 +20,7 @@ use crate::{Curve, Extended, Period, Piece, Rational};
 const MAX_WINDOWS: usize = 64;
 
 /// Classes whose gates are open at the same times. `packet` is the largest packet of all of them.
-struct Group {
+struct GateClasses {
     priorities: Vec<Priority>,
     windows: Vec<Window>,
     packet: Rational,
@@ -35,7 +35,7 @@ pub(super) fn shares(
     if !cycle.is_positive() {
         return Err(port.fault("needs a cycle above zero"));
     }
-    let mut groups = Vec::<Group>::new();
+    let mut groups = Vec::<GateClasses>::new();
     let mut others = Vec::new();
     for class in by_priority(classes) {
         let Gate::Open(windows) = &class.share else {
@@ -49,7 +49,7 @@ pub(super) fn shares(
                 group.priorities.push(class.priority);
                 group.packet = group.packet.clone().max(class.maximum_packet.clone());
             }
-            None => groups.push(Group {
+            None => groups.push(GateClasses {
                 priorities: vec![class.priority],
                 windows,
                 packet: class.maximum_packet.clone(),
@@ -65,7 +65,7 @@ pub(super) fn shares(
         }
     }
     let shut: Vec<Window> = groups.iter().flat_map(|group| group.windows.clone()).collect();
-    let share = |group: Group| {
+    let share = |group: GateClasses| {
         let service = service(&group, &port.rate, cycle)?;
         let Some(service) = service else {
             let fault = "has no window in which its largest packet fits; make one longer";
@@ -166,7 +166,11 @@ fn meet(a: &[Window], b: &[Window], cycle: &Rational) -> bool {
 
 /// Returns the strict service curve of classes whose gates are open at the same times, or `None` if
 /// their largest packet fits in no window.
-fn service(group: &Group, rate: &Rational, cycle: &Rational) -> Result<Option<Curve>, PortError> {
+fn service(
+    group: &GateClasses,
+    rate: &Rational,
+    cycle: &Rational,
+) -> Result<Option<Curve>, PortError> {
     if let [window] = group.windows.as_slice()
         && window.length == *cycle
     {

@@ -36,7 +36,7 @@ pub(super) type Step = (usize, usize);
 
 /// The position of a box, or of a bend of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct LayoutPoint {
     pub(super) x: f64,
     pub(super) y: f64,
     /// The direction in which paths cross this row: 1 to the right, -1 to the left.
@@ -44,7 +44,7 @@ pub(super) struct Place {
     row: usize,
 }
 
-impl Place {
+impl LayoutPoint {
     /// Returns the x coordinate at which lines enter a box of this width.
     pub(super) fn entry(&self, width: f64) -> f64 {
         self.x - self.direction * width / 2.0
@@ -59,11 +59,11 @@ impl Place {
 /// The positions of all boxes of a graph, and of the bends of the lines between them.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<LayoutPoint>,
     pub(super) box_width: f64,
     pub(super) height: f64,
     /// The bends of the line for each connection.
-    bends: BTreeMap<Step, Vec<Place>>,
+    bends: BTreeMap<Step, Vec<LayoutPoint>>,
     /// The y coordinates of the lines that lead back to earlier columns. These lines run below all
     /// boxes.
     lanes: BTreeMap<Step, f64>,
@@ -174,31 +174,31 @@ fn backward(count: usize, steps: &[Step]) -> Vec<Step> {
         next[*from].push(*to);
         has_before[*to] = true;
     }
-    let mut state = vec![State::New; count];
+    let mut state = vec![Visit::New; count];
     let mut backward = Vec::new();
     let (starts, others): (Vec<usize>, Vec<usize>) =
         (0..count).partition(|node| !has_before[*node]);
     for start in starts.into_iter().chain(others) {
-        if state[start] != State::New {
+        if state[start] != Visit::New {
             continue;
         }
-        state[start] = State::Open;
+        state[start] = Visit::Open;
         let mut open = vec![(start, 0)];
         while let Some((node, at)) = open.last_mut() {
             let from = *node;
             let Some(to) = next[from].get(*at).copied() else {
-                state[from] = State::Done;
+                state[from] = Visit::Done;
                 open.pop();
                 continue;
             };
             *at += 1;
             match state[to] {
-                State::New => {
-                    state[to] = State::Open;
+                Visit::New => {
+                    state[to] = Visit::Open;
                     open.push((to, 0));
                 }
-                State::Open => backward.push((from, to)),
-                State::Done => {}
+                Visit::Open => backward.push((from, to)),
+                Visit::Done => {}
             }
         }
     }
@@ -207,7 +207,7 @@ fn backward(count: usize, steps: &[Step]) -> Vec<Step> {
 
 /// The progress of the depth-first search at a box.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum Visit {
     New,
     Open,
     Done,
@@ -248,7 +248,7 @@ struct Columns {
 
 /// The positions of all items, with the width of boxes and the lower end of the layout.
 struct Drawn {
-    places: Vec<Place>,
+    places: Vec<LayoutPoint>,
     box_width: f64,
     bottom: f64,
 }
@@ -322,7 +322,7 @@ impl Columns {
         let across = self.columns.len().clamp(1, fit);
         let column_width = room / across as f64;
         let box_width = (column_width - BESIDE).min(WIDEST);
-        let mut places = vec![Place::default(); self.before.len()];
+        let mut places = vec![LayoutPoint::default(); self.before.len()];
         let height = |item: &usize| if *item < self.nodes { ROW } else { BEND };
         let mut y = top;
         for (row, columns) in self.columns.chunks(across).enumerate() {
@@ -338,7 +338,7 @@ impl Columns {
                 let mut from = y;
                 for item in column {
                     let middle = from + (height(item) + between) / 2.0;
-                    places[*item] = Place { x, y: middle, direction, row };
+                    places[*item] = LayoutPoint { x, y: middle, direction, row };
                     from += height(item) + between;
                 }
             }
