@@ -28,7 +28,9 @@ pub use self::error::SchemaError;
 #[cfg(test)]
 pub(crate) use self::resolve::Resolver;
 pub use self::restrictions::{Owner, Restricted, Restrictions, restricted};
-pub use self::translation::{GivenNumber, translation_mappings};
+pub use self::translation::{
+    GivenNumber, GivenNumbers, mappings_body, new_mappings, translation_mappings,
+};
 use crate::conversion;
 use crate::proto::{config::P4Info, v1};
 use crate::status::EntityError;
@@ -44,8 +46,24 @@ pub struct Schema {
 impl Schema {
     /// Checks `p4info` and indexes it.
     pub fn new(p4info: P4Info) -> Result<Arc<Self>, SchemaError> {
-        let objects = Arc::new(build::schema(&p4info)?);
-        let restrictions = Restrictions::new(&p4info, &objects)?;
+        Self::with_numbers(p4info, &GivenNumbers::new())
+    }
+
+    /// Checks `p4info` and indexes it. Strings of translated types are given these numbers, as if
+    /// the P4Info had annotations for them.
+    ///
+    /// # Errors
+    /// Returns an error if the P4Info is inconsistent, or contradicts a given number.
+    pub fn with_numbers(p4info: P4Info, given: &GivenNumbers) -> Result<Arc<Self>, SchemaError> {
+        let mut annotated = None;
+        if let Some(types) = p4info.type_info.as_ref().filter(|_| !given.is_empty()) {
+            let mut types = types.clone();
+            translation::give(&mut types, given)?;
+            annotated = Some(P4Info { type_info: Some(types), ..p4info.clone() });
+        }
+        let read = annotated.as_ref().unwrap_or(&p4info);
+        let objects = Arc::new(build::schema(read)?);
+        let restrictions = Restrictions::new(read, &objects)?;
         Ok(Arc::new(Self { p4info, objects, restrictions }))
     }
 

@@ -320,6 +320,21 @@ impl Interpreted {
     }
 }
 
+/// Returns the numbers and strings of a program's translated types, as a switch has them that has
+/// just loaded the program.
+///
+/// # Errors
+/// Returns an error if the schema and the program do not belong together, or if a given number does
+/// not fit its type.
+pub fn translations(
+    schema: &entities::schema::Schema,
+    program: &Program,
+    ports: &PortNames,
+) -> Result<Arc<Translations>, EntityError> {
+    let binding = Binding::new(schema, program)?;
+    Ok(Translated::new(schema, program, &binding.tables, ports)?.translations)
+}
+
 /// Undoes changes of the control plane, the last one first.
 fn undo(shared: &Shared, inverses: Vec<Undo>) {
     let mut books = lock(&shared.books);

@@ -72,7 +72,7 @@ pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,
-    Worker, digest_data,
+    Worker, digest_data, translations,
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};
@@ -80,7 +80,7 @@ pub use externs::meter::{Color, MeterConfig};
 pub use externs::{crc::CrcParameters, hash::internet_checksum};
 pub use layout::PACKET_WORK;
 pub use queued::{Content, Leaving, QueuedPorts};
-pub use state::{CloneSession, Digest, Replica};
+pub use state::{Backups, CloneSession, Digest, Replica, Replicas};
 pub use switch::{Core, Heads, Path, Processor, Switch};
 pub use table::{
     ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,

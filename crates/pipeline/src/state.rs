@@ -11,6 +11,8 @@
 //!   [`crate::table::ActionCell::turn`].
 //! * batches of the control plane that must be atomic for packets: [`tables::Gate`].
 
+mod replication;
+
 use crate::dialect::Dialect;
 use crate::error::LoadError;
 use crate::externs::hash::HashSettings;
@@ -21,11 +23,14 @@ use crate::table::{EntryChanges, FieldMatch, Runs, TableState};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ExternId, TypeId};
+use replication::Replication;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 use tables::WorkerGroup;
+
+pub use replication::{Backups, CloneSession, Replica, Replicas};
 
 /// The number of the next state.
 static STATES: AtomicU64 = AtomicU64::new(0);
@@ -41,34 +46,6 @@ pub struct Digest {
     pub type_id: TypeId,
     /// The contents of the message.
     pub value: Value,
-}
-
-/// A copy that the packet replication engine makes of a packet, for a multicast group or a clone
-/// session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Replica {
-    /// The port to which the copy goes.
-    pub port: u32,
-    /// The number by which egress tells the copy from others: `egress_rid` of v1model, `instance`
-    /// of PSA.
-    pub instance: u16,
-}
-
-/// A clone session (`mirroring session` of BMv2): the copies that a request to clone a packet
-/// makes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CloneSession {
-    /// The copies that the session makes.
-    pub replicas: Vec<Replica>,
-    /// A multicast group to whose ports the session sends further copies, if any.
-    pub multicast_group: Option<u32>,
-    /// The class of service of the copies.
-    pub class_of_service: u32,
-    /// The number of bytes to which copies are truncated. `None` if they are not.
-    pub packet_length: Option<u64>,
-    /// PNA: whether a copy has the contents that the packet had before the main control
-    /// (`PRE_MODIFY`). Otherwise it has those of the outgoing packet.
-    pub before_main_control: bool,
 }
 
 /// The number of the clone session that every PSA switch has from the start (PSA specification,
@@ -94,8 +71,7 @@ pub(crate) struct State {
     pub(crate) ports_down: Arc<RwLock<BTreeSet<u32>>>,
     /// PNA: the ports of the host. All other ports are network ports.
     pub(crate) host_ports: RwLock<BTreeSet<u32>>,
-    pub(crate) multicast_groups: RwLock<BTreeMap<u32, Arc<[Replica]>>>,
-    pub(crate) clone_sessions: RwLock<BTreeMap<u32, Arc<CloneSession>>>,
+    pub(crate) replication: Replication,
     flow_ids: AtomicU32,
     /// v1model: the number of priority queues that each port has.
     pub(crate) priority_queues: AtomicU32,
@@ -145,12 +121,12 @@ impl State {
             state.add_program_entries(layout, table)?;
             tables.push(state);
         }
-        let clone_sessions = match layout.dialect {
-            Dialect::Psa => {
-                BTreeMap::from([(PSA_CLONE_SESSION_TO_CPU, Arc::new(Self::clone_session_to_cpu()))])
-            }
-            _ => BTreeMap::new(),
-        };
+        let ports_down = Arc::default();
+        let replication = Replication::new(Arc::clone(&ports_down));
+        if layout.dialect == Dialect::Psa {
+            let session = Self::clone_session_to_cpu();
+            replication.set_session(PSA_CLONE_SESSION_TO_CPU, Some(session));
+        }
         let arrays = externs.iter().map(ExternState::address).collect();
         Ok(Self {
             tables,
@@ -159,10 +135,9 @@ impl State {
             value_sets: program.value_sets.iter().map(|_| RwLock::default()).collect(),
             hashes: RwLock::default(),
             expire_profiles: RwLock::default(),
-            ports_down: Arc::default(),
+            ports_down,
             host_ports: RwLock::default(),
-            multicast_groups: RwLock::default(),
-            clone_sessions: RwLock::new(clone_sessions),
+            replication,
             flow_ids: AtomicU32::new(0),
             priority_queues: AtomicU32::new(1),
             waiting: RwLock::default(),
@@ -178,7 +153,8 @@ impl State {
 
     /// Adopts the settings in `previous` that belong to the device rather than to its program.
     pub(crate) fn adopt_settings(&mut self, previous: &Self) {
-        self.ports_down = Arc::new(RwLock::new(read(&previous.ports_down).clone()));
+        write(&self.ports_down).clone_from(&read(&previous.ports_down));
+        self.replication.ports_changed();
         self.host_ports = RwLock::new(read(&previous.host_ports).clone());
         self.priority_queues = AtomicU32::new(previous.priority_queues.load(Ordering::Relaxed));
         self.set_port_queues(read(&previous.port_queues).clone());
@@ -201,11 +177,11 @@ impl State {
     /// Returns the copies that a packet for a multicast group becomes. There are none for an
     /// unknown group.
     pub(crate) fn replicas(&self, group: u32) -> Arc<[Replica]> {
-        read(&self.multicast_groups).get(&group).cloned().unwrap_or_default()
+        self.replication.replicas(group)
     }
 
     pub(crate) fn clone_session(&self, session: u32) -> Option<Arc<CloneSession>> {
-        read(&self.clone_sessions).get(&session).cloned()
+        self.replication.clone_session(session)
     }
 
     pub(crate) fn is_up(&self, port: Option<u32>) -> bool {
@@ -213,7 +189,7 @@ impl State {
     }
 
     /// Changes the set of ports that are down with the function `change`. Members of groups that
-    /// watch such ports are not chosen.
+    /// watch such ports are not chosen, and replicas for such ports are replaced by their backups.
     pub(crate) fn change_ports_down(&self, change: impl FnOnce(&mut BTreeSet<u32>)) {
         let changed: BTreeSet<u32> = {
             let mut down = write(&self.ports_down);
@@ -223,6 +199,7 @@ impl State {
         };
         if !changed.is_empty() {
             self.refresh_choosers(&|runs| runs.watches(&changed));
+            self.replication.ports_changed();
         }
     }
 

@@ -10,7 +10,6 @@ use crate::interpreter::externs::calls;
 use crate::interpreter::{EndFlag, Interpreter, Scratch};
 use crate::layout::{Layout, each_statement};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
-use crate::sync::write;
 use crate::table::TableState;
 use crate::trace::Trace;
 use ir::{Architecture, CompileLimits, Program, StatementKind};
@@ -554,12 +553,13 @@ impl Switch {
             }
             self.core.layout.dialect = dialect;
             let to_cpu = State::clone_session_to_cpu();
-            let mut sessions = write(&self.core.state.clone_sessions);
-            let known = sessions.get(&PSA_CLONE_SESSION_TO_CPU);
-            if !follow {
-                sessions.entry(PSA_CLONE_SESSION_TO_CPU).or_insert_with(|| Arc::new(to_cpu));
-            } else if known.is_some_and(|known| **known == to_cpu) {
-                sessions.remove(&PSA_CLONE_SESSION_TO_CPU);
+            let replication = &self.core.state.replication;
+            match replication.configured_session(PSA_CLONE_SESSION_TO_CPU) {
+                None if !follow => replication.set_session(PSA_CLONE_SESSION_TO_CPU, Some(to_cpu)),
+                Some(known) if follow && known == to_cpu => {
+                    replication.set_session(PSA_CLONE_SESSION_TO_CPU, None);
+                }
+                None | Some(_) => {}
             }
         }
     }

@@ -2,9 +2,11 @@
 
 mod arguments;
 mod point;
+mod scenarios;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ::tables::machine;
@@ -117,7 +119,7 @@ fn broken(points: &[throughput::Point], thresholds: &[Condition]) -> Vec<String>
     for point in points {
         for case in point.findings.cases.iter().filter(|case| case.refused.is_none()) {
             let s = if case.cores == 1 { "" } else { "s" };
-            let name = format!("{:?}, {} entries, {} core{s}", case.path, point.flows, case.cores);
+            let name = format!("{:?}, {}, {} core{s}", case.path, point.place(), case.cores);
             for threshold in thresholds {
                 let value = value(threshold.metric(), case);
                 broken.extend(threshold::broken(threshold, &METRICS, &name, value));
@@ -178,6 +180,10 @@ pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Pr
 }
 
 fn traffics(arguments: &Arguments) -> Result<Vec<Traffic>, Failure> {
+    if let Some(path) = &arguments.traffic.scenarios {
+        let scenarios = scenarios::read(path)?.into_iter();
+        return Ok(scenarios.map(|scenario| Traffic::Scenario(Arc::new(scenario))).collect());
+    }
     if let Some(path) = &arguments.traffic.traffic {
         return Ok(vec![Traffic::Given(packets(path)?)]);
     }

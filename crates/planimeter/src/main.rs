@@ -22,6 +22,7 @@ mod failure;
 mod interrupt;
 mod invocation;
 mod manual;
+mod mappings;
 mod output;
 mod parsers;
 mod probe;

@@ -11,8 +11,10 @@ use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4lang::source::SourceMap;
 use p4lang::{compile_file, compile_text};
+use p4runtime::p4info::GivenNumbers;
 
 use crate::failure::Failure;
+use crate::mappings::Mappings;
 
 /// The heading of the flags in [`Sources`] in the manual.
 pub(crate) const HEADING: &str = "The program";
@@ -35,6 +37,16 @@ pub(crate) struct Sources {
     /// Refuse programs of another architecture than this one
     #[arg(long, value_name = "ARCHITECTURE", value_parser = ARCHITECTURES, help_heading = HEADING)]
     arch: Option<String>,
+    /// Read numbers of strings of translated types from this TOML file
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = HEADING,
+        long_help = "Read numbers of strings of translated types (@p4runtime_translation with string) from this TOML file, \
+                     in addition to those that @p4runtime_translation_mappings in the program gives. It has a table for \
+                     each type, with a number for each string: [vrf_id_t] and \"vrf-1\" = 1."
+    )]
+    mappings: Option<PathBuf>,
 }
 
 impl Sources {
@@ -46,6 +58,12 @@ impl Sources {
             undefines: self.undefine.clone(),
             ..Options::default()
         }
+    }
+
+    /// Returns the numbers of the file that `--mappings` names, by type.
+    pub(crate) fn numbers(&self) -> Result<GivenNumbers, Failure> {
+        let mappings = self.mappings.as_deref().map(Mappings::read).transpose()?;
+        Ok(mappings.map(Mappings::numbers).unwrap_or_default())
     }
 }
 
@@ -70,11 +88,14 @@ pub(crate) fn load_with_sources(
     if let Some(what) = something_else(path) {
         return Err(Failure::input(format!("{}: {what}", path.display())));
     }
-    let (program, sources) = if is_compiled(path) {
+    let (mut program, sources) = if is_compiled(path) {
         (load_json(path)?, SourceMap::new())
     } else {
         compile(path, &flags.preprocessor())?
     };
+    if let Some(file) = &flags.mappings {
+        Mappings::read(file)?.annotate(&mut program)?;
+    }
     match &flags.arch {
         Some(wanted) if wanted != architecture(&program) => Err(Failure::input(format!(
             "{}: --arch {wanted}, but `main` makes it a program for {}",

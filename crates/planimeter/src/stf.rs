@@ -481,8 +481,9 @@ fn install(
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Failure::input(format!("the program has no P4Info: {}", errors.join("; ")))
     })?;
+    let strings = entries::Strings::new(program, p4info)?;
     for path in files {
-        let script = entries::script(path, &p4info)?;
+        let script = entries::script(path, &strings)?;
         // A refused entry is a mistake in the file, so it is always an error.
         let options = Options { strict: true, trace: false, ..options };
         run_script(switch, &script, options).map_err(|(entry, error)| {

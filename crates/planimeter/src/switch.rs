@@ -21,6 +21,7 @@ use softswitch::{
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::storage::Stored;
 use devices::{Common, Planned};
 use pushes::PushArguments;
 use top::Top;
@@ -74,6 +75,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
             .map_err(Failure::input)?
             .pushes()
             .map_err(Failure::input)?,
+        numbers: Stored::of(matches)?.sources.numbers()?,
     };
     let (metrics, thrift) = (options.metrics, options.thrift);
     let switch = Switch::start(options, configs).map_err(|error| match error {

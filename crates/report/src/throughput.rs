@@ -19,7 +19,7 @@ use statistics::{Estimate, Unit};
 use std::time::Duration;
 
 use crate::alarm::{self, Alarm};
-use crate::format::{capital, duration, estimate, figure, plural, whole};
+use crate::format::{capital, duration, estimate, figure, plural, printable, whole};
 use crate::page::Note;
 use crate::plot::power_of_two;
 
@@ -67,6 +67,9 @@ fn alarms(run: &Run<'_>) -> Vec<Alarm> {
 /// The measurements of a program with one number of table entries.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Point {
+    /// The name of the scenario, or `None` if entries were generated for the packets.
+    #[serde(default)]
+    pub scenario: Option<String>,
     /// The number of flows, each of which repeats one packet. It equals the requested number of
     /// entries.
     pub flows: usize,
@@ -80,6 +83,45 @@ pub struct Point {
     pub notes: Vec<String>,
     /// The throughputs and latencies measured with this number of entries.
     pub findings: Findings,
+}
+
+impl Point {
+    /// Returns the place of the point in the run: its number of entries, as in `2^8 entries`, or the
+    /// name of its scenario.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.scenario {
+            None => format!("{} entries", size(self.flows)),
+            Some(name) => format!("scenario {}", printable(name)),
+        }
+    }
+
+    /// Returns a number of entries or flows as text. Those that are generated are often powers of
+    /// two.
+    fn count(&self, count: usize) -> String {
+        match &self.scenario {
+            None => size(count),
+            Some(_) => whole(count as u64),
+        }
+    }
+
+    /// Returns the place of the point for the cell of a table, whose heading is [`heading`].
+    fn label(&self) -> String {
+        match &self.scenario {
+            None => size(self.flows),
+            Some(name) => printable(name),
+        }
+    }
+}
+
+/// Returns whether the points of a run are scenarios, and not numbers of entries.
+fn has_scenarios(run: &Run<'_>) -> bool {
+    run.points.iter().any(|point| point.scenario.is_some())
+}
+
+/// Returns the heading of the columns that distinguish points.
+fn heading(run: &Run<'_>) -> &'static str {
+    if has_scenarios(run) { "scenario" } else { "entries" }
 }
 
 /// Returns the throughput of all workers together, in packets per second, as a mean over
@@ -134,8 +176,8 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
     let cases = run
         .points
         .iter()
-        .flat_map(|point| point.findings.cases.iter().map(move |case| (point.flows, case)));
-    let rows = cases.filter_map(|(flows, case)| {
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
+    let rows = cases.filter_map(|(point, case)| {
         let share = case.table_access.as_ref().and_then(TableAccess::share);
         if case.stages.is_none() && share.is_none() {
             return None;
@@ -145,7 +187,7 @@ fn stages(run: &Run<'_>) -> Vec<[String; 6]> {
             case.stages.as_ref().map_or_else(none, |stages| format!("{:.0}", of(stages)))
         };
         Some([
-            size(flows),
+            point.label(),
             case.method.name().to_owned(),
             cycles(|stages| stages.parser),
             cycles(|stages| stages.after_parser),
@@ -266,8 +308,8 @@ fn facts(run: &Run<'_>) -> Vec<String> {
     for point in run.points {
         if point.leaving < point.flows {
             say(format!(
-                "at {} entries packets of {} of {} flows leave; the others are dropped, which may take less time",
-                size(point.flows),
+                "at {} packets of {} of {} flows leave; the others are dropped, which may take less time",
+                point.place(),
                 whole(point.leaving as u64),
                 whole(point.flows as u64)
             ));
@@ -314,19 +356,19 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     }
     if let Some(idle) = Estimate::of(&case.idle).filter(|idle| idle.mean > NOTEWORTHY_IDLE) {
         say(format!(
-            "{} at {} entries: the generator was slower than the worker, which waited for packets for {:.0} % of its \
+            "{} at {}: the generator was slower than the worker, which waited for packets for {:.0} % of its \
              time",
             path(case),
-            size(point.flows),
+            point.place(),
             100.0 * idle.mean
         ));
     }
     if let Some(latency) = case.latency.as_ref().filter(|latency| latency.lossy > 0) {
         say(format!(
-            "{} at {} entries: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
+            "{} at {}: packets were lost in {} of {} repetitions of the open loop; the latency is that of the \
              others",
             path(case),
-            size(point.flows),
+            point.place(),
             latency.lossy,
             latency.lossy + latency.times.repetitions().len()
         ));
@@ -341,10 +383,10 @@ fn facts_of_case(point: &Point, case: &Case, say: &mut impl FnMut(String)) {
     let random = point.findings.random_flows;
     if random > 0 {
         say(format!(
-            "at {} entries, {} of {} flows draw random numbers, on which their outputs depend: they were not checked \
+            "at {}, {} of {} flows draw random numbers, on which their outputs depend: they were not checked \
              while the clock ran. In a run before, each path drew the same numbers, so that a difference would have \
              been found",
-            size(point.flows),
+            point.place(),
             whole(random as u64),
             whole(point.flows as u64)
         ));
@@ -398,10 +440,10 @@ pub(crate) fn histograms<'a>(
     let cases = run
         .points
         .iter()
-        .flat_map(|point| point.findings.cases.iter().map(move |case| (point.flows, case)));
-    cases.enumerate().filter_map(|(position, (flows, case))| {
+        .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
+    cases.enumerate().filter_map(|(position, (point, case))| {
         let latency = case.latency.as_ref()?;
-        let what = format!("latency of {}, {flows} entries", path(case));
+        let what = format!("latency of {}, {}", path(case), point.place());
         Some((position + 1, what, latency.times.all()))
     })
 }

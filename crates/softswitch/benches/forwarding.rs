@@ -252,6 +252,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         log: Log::off(),
         segments: Segments::default(),
         pushes: softswitch::Pushes::default(),
+        numbers: softswitch::GivenNumbers::new(),
     };
     let switch = Switch::start(options, vec![device]).expect("it starts");
     let done = || (switch.state()[0].packets.received, threads::ran("worker-0"));

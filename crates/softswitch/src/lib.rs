@@ -33,6 +33,7 @@ pub use journal::{Gap, OpenError, RepairError, RepairReport};
 pub use limits::SwitchLimits;
 pub use loader::{Executable, Isolation, LoadLimits, Pushes};
 pub use log::{Log, Verbosity};
+pub use p4runtime::p4info::GivenNumbers;
 pub use p4runtime::server::{Limits, ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;

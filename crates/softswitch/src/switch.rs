@@ -13,6 +13,7 @@ use entities::{PortNames, Translations};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
 use p4runtime::gnmi::PortSource;
+use p4runtime::p4info::GivenNumbers;
 use p4runtime::server::{DeviceHandle, ServeError, Server, ServerOptions, ServerTls};
 use p4runtime::session::{Device, DeviceOptions, PipelineRegistry};
 use p4runtime::status::EntityError;
@@ -51,6 +52,9 @@ pub struct Options {
     pub segments: Segments,
     /// The isolation and the limits under which pushed pipelines are loaded.
     pub pushes: Pushes,
+    /// The numbers that strings of translated types have in every program, beside those that the
+    /// program gives, by the names of the types.
+    pub numbers: GivenNumbers,
 }
 
 /// The treatment of a super-frame: several TCP segments that the kernel hands over as one frame.
@@ -188,9 +192,19 @@ impl Switch {
     /// Returns an error if one of the options or devices cannot be used. No thread is left running
     /// in that case.
     pub fn start(options: Options, devices: Vec<DeviceConfig>) -> Result<Self, StartError> {
-        let Options { address, tls, workers, metrics, thrift, limits, log, segments, pushes } =
-            options;
-        let mut loading = Loading { pushes, rehearsals: Vec::new() };
+        let Options {
+            address,
+            tls,
+            workers,
+            metrics,
+            thrift,
+            limits,
+            log,
+            segments,
+            pushes,
+            numbers,
+        } = options;
+        let mut loading = Loading { pushes, numbers, rehearsals: Vec::new() };
         let workers = workers.max(1);
         let log = Arc::new(log);
         let (listener, address) = listen(address)?;
@@ -387,6 +401,7 @@ fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartEr
 /// The settings for loading pipelines, and the rehearsal processes that devices share.
 struct Loading {
     pushes: Pushes,
+    numbers: GivenNumbers,
     rehearsals: Vec<Arc<Rehearsals>>,
 }
 
@@ -430,7 +445,7 @@ impl Running {
         let target = target.with_searched_entries(limits.searched_entries);
         let target = target.with_port_names(port_names(config));
         let plane = target.ports();
-        let registry = Arc::new(PipelineRegistry::new());
+        let registry = Arc::new(PipelineRegistry::giving(loading.numbers.clone()));
         let metadata = limits.metadata;
         let options = DeviceOptions { metadata, ..DeviceOptions::default() };
         let options = settings.device_options(options);

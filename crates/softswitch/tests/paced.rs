@@ -179,6 +179,7 @@ fn switch(path: Path, ports: Vec<(u32, Port)>, workers: usize) -> Result<Switch,
         log: Log::off(),
         segments: Segments::default(),
         pushes: softswitch::Pushes::default(),
+        numbers: softswitch::GivenNumbers::new(),
     };
     Switch::start(options, vec![device])
 }

@@ -100,6 +100,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         log: Log::off(),
         segments: Segments::default(),
         pushes: softswitch::Pushes::default(),
+        numbers: softswitch::GivenNumbers::new(),
     };
     Switch::start(options, vec![device]).expect("it starts")
 }

@@ -10,6 +10,7 @@ mod endless;
 mod entries;
 pub(crate) mod error;
 mod fill;
+mod given;
 mod members;
 mod route;
 
@@ -19,6 +20,7 @@ pub use self::endless::Endless;
 use self::entries::{Placed, Recipe, Score};
 pub use self::error::TrafficError;
 use self::fill::Filler;
+pub use self::given::{Given, Setup};
 use self::members::Members;
 use self::route::Route;
 use crate::method::Variant;
@@ -59,6 +61,14 @@ pub struct Workload {
     /// The flows that write a table entry which other flows use too.
     shared: BTreeSet<usize>,
     notes: Vec<String>,
+    /// The port by which all packets arrive.
+    port: u32,
+    /// The function that configures a switch instead of the entries, if the traffic is given.
+    setup: Option<Setup>,
+    /// The numbers of entries that the setup adds, by the names of their tables.
+    counts: BTreeMap<String, usize>,
+    /// Whether the setup sets rates of meters.
+    sets_meters: bool,
 }
 
 impl Workload {
@@ -133,7 +143,20 @@ impl Workload {
         let own = own.into_iter().filter(|(flow, _)| !shared.contains(flow));
         let own = own.filter_map(|(flow, only)| Some((flow, only?))).collect();
         let (entries, members) = (filled.entries, filled.members);
-        Ok(Self { program, entries, members, own, packets, left, shared, notes })
+        Ok(Self {
+            program,
+            entries,
+            members,
+            own,
+            packets,
+            left,
+            shared,
+            notes,
+            port: entries::PORT,
+            setup: None,
+            counts: BTreeMap::new(),
+            sets_meters: false,
+        })
     }
 
     /// Returns the program, whose tables have been enlarged to hold the generated entries.
@@ -151,7 +174,7 @@ impl Workload {
     /// Returns the port by which the packets arrive at the program.
     #[must_use]
     pub fn port(&self) -> u32 {
-        entries::PORT
+        self.port
     }
 
     /// Returns the number of flows whose packets the program sends out, rather than drops.
@@ -177,10 +200,18 @@ impl Workload {
         self.shared.contains(&flow)
     }
 
-    /// Returns the number of generated entries of each table, by table name.
+    /// Returns whether the rates of meters are set, so that the output of a packet may depend on
+    /// the packets before it.
+    pub(crate) fn sets_meters(&self) -> bool {
+        self.sets_meters
+    }
+
+    /// Returns the number of entries of each table, by table name.
     #[must_use]
     pub fn entries_by_table(&self) -> BTreeMap<&str, usize> {
-        let mut counts = BTreeMap::new();
+        let given = self.counts.iter();
+        let mut counts: BTreeMap<&str, usize> =
+            given.map(|(name, count)| (name.as_str(), *count)).collect();
         for (table, _) in &self.entries {
             let name =
                 self.program.tables.get(table.index()).map_or("", |table| table.name.as_str());
@@ -210,7 +241,10 @@ impl Workload {
     /// # Errors
     /// Returns a [`TrafficError`] if the program or an entry is refused.
     pub(crate) fn switch(&self, variant: Variant) -> Result<Switch, TrafficError> {
-        let switch = Switch::new(variant.of(self.program.clone()))?;
+        let mut switch = Switch::new(variant.of(self.program.clone()))?;
+        if let Some(setup) = &self.setup {
+            setup.apply(&mut switch)?;
+        }
         self.members.put(&switch)?;
         for (table, entry) in &self.entries {
             switch.add_entry(*table, entry.clone(), Duration::ZERO)?;

@@ -6,7 +6,7 @@ use tonic::Code;
 use super::{Trial, must};
 use crate::bench::Bench;
 use crate::demands::{Fault, demand};
-use crate::entities::{clone_session, delete, insert, modify, multicast_group, replicas};
+use crate::entities::{bytes, clone_session, delete, insert, modify, multicast_group, replicas};
 
 pub(super) const ALL: &[Trial] = &[
     must(
@@ -32,6 +32,13 @@ pub(super) const ALL: &[Trial] = &[
         "replica-twice",
         "A multicast group has a port with the same instance twice: it is refused.",
         replica_twice,
+    ),
+    must(
+        "9.5.1",
+        "backup-replicas",
+        "A replica has backups: it is read as written, and refused if a backup has its port, or the port and instance of \
+         another. A device without backups refuses all with UNIMPLEMENTED.",
+        backup_replicas,
     ),
     must(
         "9.5.2",
@@ -109,6 +116,38 @@ fn keys(bench: &mut Bench, make: Make) -> Result<(), Fault> {
     }
     let found = bench.read(vec![make(ID, &[])])?;
     demand(found == [make(ID, &[1])], || "it was changed by a refused update".to_owned())
+}
+
+fn backup_replicas(bench: &mut Bench) -> Result<(), Fault> {
+    let backed = |id: u32, backups: &[(u128, u32)]| {
+        let mut replicas = replicas([1]);
+        if let Some(replica) = replicas.first_mut() {
+            let backups = backups.iter();
+            let backups = backups.map(|(port, instance)| v1::BackupReplica {
+                port: bytes(*port),
+                instance: *instance,
+            });
+            replica.backup_replicas = backups.collect();
+        }
+        multicast_group(id, replicas)
+    };
+    insert_first(bench, group(ID + 1, &[1]))?;
+    let request = bench.write_request(vec![insert(backed(ID, &[(2, 1), (2, 2)]))]);
+    let answer = bench.write(request)?;
+    if answer.of(0) == Code::Unimplemented {
+        return Err(Fault::NotApplicable("the device has no backups of replicas".to_owned()));
+    }
+    if answer.of(0) == Code::InvalidArgument {
+        return Err(Fault::NotApplicable("the device has no port 2".to_owned()));
+    }
+    demand(answer.is_ok(), || "the device refused a valid Write".to_owned())?;
+    let found = bench.read(vec![group(ID, &[])])?;
+    let is_as_written = found == [backed(ID, &[(2, 1), (2, 2)])];
+    demand(is_as_written, || "it is not returned as it was inserted".to_owned())?;
+    for wrong in [&[(1, 2)][..], &[(2, 1), (2, 1)]] {
+        bench.refuse(modify(backed(ID, wrong)), &[Code::InvalidArgument])?;
+    }
+    Ok(())
 }
 
 fn replica_twice(bench: &mut Bench) -> Result<(), Fault> {

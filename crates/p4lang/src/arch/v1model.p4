@@ -20,7 +20,9 @@ match_kind {
 
 const bit<32> __v1model_version = V1MODEL_VERSION;
 
-#if V1MODEL_VERSION >= 20200408
+// A program that defines V1MODEL_PORT_ID_OF_PROGRAM declares PortId_t itself, before it includes this file: a type of
+// another width, or of strings. Only this project's file has this macro.
+#if V1MODEL_VERSION >= 20200408 && !defined(V1MODEL_PORT_ID_OF_PROGRAM)
 typedef bit<9>  PortId_t;
 #endif
 

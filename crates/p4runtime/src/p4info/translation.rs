@@ -4,7 +4,7 @@
 //! The annotation is a list of pairs, such as `({{"", 0}, {"default", 0x10}})`. The P4Runtime
 //! specification does not define it; its form is that of the programs of SONiC's PINS.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::iter::Peekable;
 use std::str::Chars;
 
@@ -75,6 +75,64 @@ pub fn translation_mappings(spec: &P4NewTypeSpec) -> Result<Vec<GivenNumber>, St
         }
     }
     Ok(given)
+}
+
+/// The numbers that strings are given beside the annotations of a program, by the names of their
+/// types.
+pub type GivenNumbers = BTreeMap<String, Vec<GivenNumber>>;
+
+/// Returns the pairs of `given` that are not among the known ones.
+///
+/// # Errors
+///
+/// Returns the position of a pair that contradicts a known one, and the contradiction.
+pub fn new_mappings(
+    known: &[GivenNumber],
+    given: &[GivenNumber],
+) -> Result<Vec<GivenNumber>, (usize, String)> {
+    let mut new = Vec::new();
+    for (position, (text, number)) in given.iter().enumerate() {
+        let same = |(other, of): &&GivenNumber| other == text || of == number;
+        match known.iter().chain(&given[..position]).find(same) {
+            None => new.push((text.clone(), *number)),
+            Some((other, of)) if (other, of) == (text, number) => {}
+            Some((other, of)) => {
+                let [text, other] = [text, other].map(|text| String::from_utf8_lossy(text));
+                let message =
+                    format!("\"{text}\" is {number} here, but \"{other}\" is {of} already");
+                return Err((position, message));
+            }
+        }
+    }
+    Ok(new)
+}
+
+/// Returns the body of an annotation `@p4runtime_translation_mappings` for these pairs, without its
+/// parentheses.
+#[must_use]
+pub fn mappings_body(pairs: &[GivenNumber]) -> String {
+    let pairs = pairs.iter().map(|(text, number)| {
+        let text = String::from_utf8_lossy(text).replace('\\', "\\\\").replace('"', "\\\"");
+        format!("{{\"{text}\", {number}}}")
+    });
+    format!("{{{}}}", pairs.collect::<Vec<_>>().join(", "))
+}
+
+/// Adds annotations for the given numbers to a P4Info. Types that it does not have are ignored.
+pub(super) fn give(types: &mut P4TypeInfo, given: &GivenNumbers) -> Result<(), SchemaError> {
+    for (name, pairs) in given {
+        let Some(spec) = types.new_types.get_mut(name) else { continue };
+        let error = |message: String| SchemaError::Type {
+            object: format!("type '{name}'"),
+            message: format!("{MAPPINGS} {message}"),
+        };
+        let known = translation_mappings(spec).map_err(error)?;
+        let new = new_mappings(&known, pairs).map_err(|(_, message)| error(message))?;
+        if !new.is_empty() {
+            spec.annotations.push(format!("{MAPPINGS}({})", mappings_body(&new)));
+        }
+    }
+    Ok(())
 }
 
 /// A reader of the annotation's body. Blanks between its tokens have no meaning.
@@ -204,6 +262,29 @@ mod tests {
         let info = info(&[]);
         assert_eq!(translated_type(Some(&info), "vrf"), Some(TranslatedTypeId(0)));
         assert_eq!(translated_type(Some(&info), "a_number"), None, "it is no string");
+    }
+
+    #[test]
+    fn numbers_are_given_beside_the_annotations() {
+        let annotation = "@p4runtime_translation_mappings({{\"\", 0}, {\"a\", 1}})";
+        let numbers = |pairs: &[(&str, u128)]| {
+            let pairs = pairs.iter().map(|(text, number)| (text.as_bytes().into(), *number));
+            GivenNumbers::from([("vrf".to_owned(), pairs.collect()), ("other".to_owned(), vec![])])
+        };
+        let mut types = info(&[annotation]);
+        // A pair may be repeated, and strings may have quotes and backslashes.
+        give(&mut types, &numbers(&[("a", 1), ("b\"\\", 2), ("b\"\\", 2)])).expect("it fits");
+        let found = translation_mappings(&types.new_types["vrf"]).expect("it is right");
+        let expected = [("", 0), ("a", 1), ("b\"\\", 2)];
+        assert_eq!(found, expected.map(|(text, number)| (text.as_bytes().into(), number)));
+        for (pairs, reason) in [
+            ([("a", 2)], "\"a\" is 2 here, but \"a\" is 1 already"),
+            ([("c", 1)], "\"c\" is 1 here, but \"a\" is 1 already"),
+        ] {
+            let error = give(&mut info(&[annotation]), &numbers(&pairs)).expect_err(reason);
+            let expected = format!("type 'vrf': {MAPPINGS} {reason}");
+            assert_eq!(error.to_string(), expected);
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ use entities::DataPlane;
 use prost::Message as _;
 
 use crate::{
-    p4info::{Schema, SchemaError},
+    p4info::{GivenNumbers, Schema, SchemaError},
     packet_io::{ByteString, PacketInLayout, PacketOutLayout},
     proto::config::P4Info,
 };
@@ -52,7 +52,16 @@ impl Pipeline {
         device_config: Bytes,
         form: ByteString,
     ) -> Result<Self, SchemaError> {
-        let schema = Schema::new(p4info)?;
+        Self::with_numbers(p4info, device_config, form, &GivenNumbers::new())
+    }
+
+    fn with_numbers(
+        p4info: P4Info,
+        device_config: Bytes,
+        form: ByteString,
+        given: &GivenNumbers,
+    ) -> Result<Self, SchemaError> {
+        let schema = Schema::with_numbers(p4info, given)?;
         let layouts = Layouts {
             packet_in: PacketInLayout::from_schema(&schema, form),
             packet_out: PacketOutLayout::from_schema(&schema, form),
@@ -130,6 +139,8 @@ impl Pipeline {
 #[derive(Debug, Default)]
 pub struct PipelineRegistry {
     pipelines: Mutex<ByHash>,
+    /// The numbers that strings of translated types have in every pipeline.
+    given: GivenNumbers,
 }
 
 /// Pipelines by hash. Pipelines with equal hashes are distinguished by comparison.
@@ -140,6 +151,13 @@ impl PipelineRegistry {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a registry without pipelines. Strings of translated types have these numbers in
+    /// every pipeline, in addition to those that its P4Info gives.
+    #[must_use]
+    pub fn giving(given: GivenNumbers) -> Self {
+        Self { given, ..Self::default() }
     }
 
     /// Returns the pipeline with this P4Info and device configuration, creating it if no device
@@ -164,7 +182,7 @@ impl PipelineRegistry {
         // The pipeline is created without the lock, because indexing a large P4Info takes
         // milliseconds. The bytes are copied because they share memory with the whole request.
         let device_config = Bytes::copy_from_slice(device_config);
-        let made = Arc::new(Pipeline::new(p4info, device_config, form)?);
+        let made = Arc::new(Pipeline::with_numbers(p4info, device_config, form, &self.given)?);
 
         let mut pipelines = self.lock();
         let same = |one: &Arc<Pipeline>| {

@@ -121,7 +121,8 @@ impl Core {
     }
 
     /// Sets whether a port is up. A member of a group that watches a port is only chosen while that
-    /// port is up. All ports are up at first.
+    /// port is up, and a replica for a port that is down is replaced by its first backup whose port
+    /// is up. All ports are up at first.
     pub fn set_port_up(&self, port: u32, up: bool) {
         self.state.change_ports_down(|down| {
             if up {

@@ -3,7 +3,7 @@
 
 use super::{Done, unknown};
 use crate::error::ControlError;
-use crate::state::{CloneSession, Replica};
+use crate::state::{CloneSession, Replica, Replicas};
 use crate::switch::Core;
 use crate::sync::{read, write};
 use crate::table::{FieldMatch, KeyShape};
@@ -17,34 +17,31 @@ impl Core {
     /// Sets the copies that a packet for a multicast group becomes, in the order in which they are
     /// made. An empty list removes the group.
     pub fn set_multicast_group(&self, group: u32, replicas: Vec<Replica>) {
-        let mut groups = write(&self.state.multicast_groups);
-        if replicas.is_empty() {
-            groups.remove(&group);
-        } else {
-            groups.insert(group, replicas.into());
-        }
+        self.set_replicas(group, replicas.into());
     }
 
-    /// Returns the copies that a packet for a multicast group becomes. There are none for an
-    /// unknown group.
+    /// Sets the copies that a packet for a multicast group becomes, and their backups. An empty
+    /// list removes the group.
+    pub fn set_replicas(&self, group: u32, replicas: Replicas) {
+        self.state.replication.set_group(group, replicas);
+    }
+
+    /// Returns the copies that a packet for a multicast group becomes, and their backups. There are
+    /// none for an unknown group.
     #[must_use]
-    pub fn multicast_group(&self, group: u32) -> Vec<Replica> {
-        self.state.replicas(group).to_vec()
+    pub fn multicast_group(&self, group: u32) -> Replicas {
+        self.state.replication.configured_group(group)
     }
 
     /// Sets a clone session, or removes it if `config` is `None`.
     pub fn set_clone_session(&self, session: u32, config: Option<CloneSession>) {
-        let mut sessions = write(&self.state.clone_sessions);
-        match config {
-            Some(config) => sessions.insert(session, Arc::new(config)),
-            None => sessions.remove(&session),
-        };
+        self.state.replication.set_session(session, config);
     }
 
     /// Returns the clone session with this number, or `None` if there is none.
     #[must_use]
     pub fn clone_session(&self, session: u32) -> Option<CloneSession> {
-        self.state.clone_session(session).map(|config| (*config).clone())
+        self.state.replication.configured_session(session)
     }
 
     /// Sets the number of queues of each port (v1model). A packet's `priority` is the number of its

@@ -97,6 +97,7 @@ impl Texts<'_> {
             if let Some(Port::Bytes(port)) = &replica.port {
                 (self.visit)(of, port);
             }
+            replica.backups.iter().for_each(|backup| (self.visit)(of, &backup.port));
         }
     }
 

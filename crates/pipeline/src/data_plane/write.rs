@@ -8,7 +8,7 @@ use crate::array::Array;
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
 use crate::externs::meter::Meter;
-use crate::state::{CloneSession, Replica, SESSION_BITS};
+use crate::state::{CloneSession, Replica, Replicas, SESSION_BITS};
 use crate::sync::write;
 use crate::table::{
     self, ActionCell, Ageing, CounterValue, Directs, EntryAction, EntryHandle, GroupCell, Note,
@@ -17,8 +17,8 @@ use crate::table::{
 use entities::schema::{ActionProfileId, Implementation, Table};
 use entities::{
     CounterCell, CounterData, DigestConfig, Entity, EntityError, EntryKey, Group, MatchKey, Member,
-    MeterCell, MeterConfig, Nanos, RegisterCell, TableAction, TableEntry, Translations, Update,
-    UpdateKind, ValueSet,
+    MeterCell, MeterConfig, Nanos, Port, RegisterCell, TableAction, TableEntry, Translations,
+    Update, UpdateKind, ValueSet,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -637,10 +637,10 @@ impl<'a> Writer<'a> {
         let runs = self.replicas(&group.replicas).map_err(place)?;
         let group = (kind != UpdateKind::Delete).then_some(group);
         let ran = self.shared.core.multicast_group(id.0);
-        self.shared.core.set_multicast_group(id.0, runs);
+        self.shared.core.set_replicas(id.0, runs);
         let previous = replace(&mut self.books.multicast_groups, id, group);
         self.undo(move |shared, books| {
-            shared.core.set_multicast_group(id.0, ran);
+            shared.core.set_replicas(id.0, ran);
             replace(&mut books.multicast_groups, id, previous);
         });
         Ok(())
@@ -654,13 +654,18 @@ impl<'a> Writer<'a> {
         self.check_number(id.0, SESSION_BITS).map_err(place)?;
         let session = (kind != UpdateKind::Delete).then_some(session);
         let runs = match &session {
-            Some(session) => Some(CloneSession {
-                replicas: self.replicas(&session.replicas).map_err(place)?,
-                class_of_service: session.class_of_service,
-                packet_length: (session.packet_length_bytes > 0)
-                    .then_some(u64::from(session.packet_length_bytes)),
-                ..CloneSession::default()
-            }),
+            Some(session) => {
+                let Replicas { replicas, backups } =
+                    self.replicas(&session.replicas).map_err(place)?;
+                Some(CloneSession {
+                    replicas,
+                    backups,
+                    class_of_service: session.class_of_service,
+                    packet_length: (session.packet_length_bytes > 0)
+                        .then_some(u64::from(session.packet_length_bytes)),
+                    ..CloneSession::default()
+                })
+            }
             None => None,
         };
         let ran = self.shared.core.clone_session(id.0);
@@ -673,27 +678,31 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    fn replicas(&self, replicas: &[entities::Replica]) -> Result<Vec<Replica>, EntityError> {
-        let replicas = replicas.iter().map(|replica| {
-            if !replica.backups.is_empty() {
-                return Err(EntityError::unimplemented("backups of a replica are not supported"));
+    fn replicas(&self, replicas: &[entities::Replica]) -> Result<Replicas, EntityError> {
+        let mut all = Replicas::default();
+        for (position, replica) in replicas.iter().enumerate() {
+            all.replicas.push(self.replica(replica.port.as_ref(), replica.instance)?);
+            let backups = replica.backups.iter().map(|backup| {
+                self.replica(Some(&Port::Bytes(backup.port.clone())), backup.instance)
+            });
+            let backups: Vec<Replica> = backups.collect::<Result<_, _>>()?;
+            if !backups.is_empty() {
+                all.backups.insert(position, backups);
             }
-            let port = match &replica.port {
-                None => Some(0),
-                Some(port) => self.shared.port(port),
-            };
-            let port = port.ok_or_else(|| {
-                EntityError::out_of_range("the port of a replica is not a number of 32 bits")
-            })?;
-            let instance = u16::try_from(replica.instance).map_err(|_| {
-                EntityError::out_of_range(format!(
-                    "the instance {} of a replica has more than 16 bits",
-                    replica.instance
-                ))
-            })?;
-            Ok(Replica { port, instance })
-        });
-        replicas.collect()
+        }
+        Ok(all)
+    }
+
+    fn replica(&self, port: Option<&Port>, instance: u32) -> Result<Replica, EntityError> {
+        let port = port.map_or(Some(0), |port| self.shared.port(port)).ok_or_else(|| {
+            EntityError::out_of_range("the port of a replica is not a number of 32 bits")
+        })?;
+        let instance = u16::try_from(instance).map_err(|_| {
+            EntityError::out_of_range(format!(
+                "the instance {instance} of a replica has more than 16 bits"
+            ))
+        })?;
+        Ok(Replica { port, instance })
     }
 
     /// Refuses a number of a group or session that no packet of v1model could name, as BMv2's

@@ -5,6 +5,7 @@
 mod accepted_runs;
 mod apart;
 mod arrays;
+mod backups;
 mod batch_lookup;
 mod bmv2_json;
 mod both;

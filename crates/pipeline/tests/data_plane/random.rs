@@ -227,7 +227,15 @@ impl Random<'_> {
                     Some(PortKind::Port(port.unwrap_or(Bytes::from_static(&[1]))))
                 }
             };
-            v1::Replica { port_kind, instance: random.below(3), backup_replicas: Vec::new() }
+            let backup = |random: &mut Self| {
+                let port = random.below(5);
+                let port = Some(random.bytes(port)).filter(|port| port.len() < 9);
+                let port = port.unwrap_or(Bytes::from_static(&[4]));
+                v1::BackupReplica { port, instance: random.below(3) }
+            };
+            let backups = if random.one_in(3) { random.below(3) } else { 0 };
+            let backup_replicas = (0..backups).map(|_| backup(random)).collect();
+            v1::Replica { port_kind, instance: random.below(3), backup_replicas }
         };
         (0..self.below(4)).map(|_| replica(self)).collect()
     }

@@ -49,6 +49,9 @@ Examples:
   Packets of your own, for which entries are generated:
     planimeter bench programs/l2.p4 --traffic trace.pcap
 
+  Entries and packets of your own, by scenario:
+    planimeter bench programs/middleblock.p4 --scenarios examples/bench/middleblock.toml
+
   The paper's methods to update an entry, and the time until packets find the update:
     planimeter bench --path compiled --entries 2^20 --method all
 
@@ -103,6 +106,17 @@ pub(super) struct Traffic {
     /// Read packets from a pcap or pcapng file, each a flow, and generate entries for them
     #[arg(long, value_name = "FILE", conflicts_with_all = ["entries", "packet_size"])]
     pub(super) traffic: Option<PathBuf>,
+    /// Measure each scenario of this TOML file: entries, groups and packets that it describes
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "program",
+        conflicts_with_all = ["entries", "packet_size", "traffic", "method", "io"],
+        long_help = "Measure each scenario of this TOML file, which describes the entries, groups and packets of a \
+                     program as parts of an STF script that may be repeated with numbers that count up. docs/bench.md \
+                     describes the file, and examples/bench/middleblock.toml is one."
+    )]
+    pub(super) scenarios: Option<PathBuf>,
     /// Draw flows by Zipf's law with this exponent, up to 10; 0 draws all equally often [0]
     #[arg(long, value_name = "EXPONENT", value_parser = skew)]
     skew: Option<f64>,

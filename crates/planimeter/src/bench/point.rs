@@ -14,6 +14,7 @@ use ::throughput::traffic::{TrafficError, Wanted, Workload};
 use ir::Program;
 use report::throughput;
 
+use super::scenarios::Scenario;
 use crate::interrupt;
 use crate::progress::Steps;
 
@@ -26,11 +27,13 @@ pub(super) struct Subject {
     pub(super) methods: Vec<UpdateMethod>,
 }
 
-/// The packets of a measured point: generated for the program, or read from a capture file.
+/// The packets of a measured point: generated for the program, read from a capture file, or those of
+/// a scenario.
 #[derive(Clone, Debug)]
 pub(super) enum Traffic {
     Made(Wanted),
     Given(Vec<Vec<u8>>),
+    Scenario(Arc<Scenario>),
 }
 
 impl Traffic {
@@ -38,6 +41,15 @@ impl Traffic {
         match self {
             Self::Made(wanted) => format!("{} entries", wanted.flows),
             Self::Given(packets) => format!("{} packets", packets.len()),
+            Self::Scenario(scenario) => scenario.name.clone(),
+        }
+    }
+
+    /// Returns the name of the scenario, or `None` if the traffic is none of a scenario.
+    fn scenario(&self) -> Option<String> {
+        match self {
+            Self::Scenario(scenario) => Some(scenario.name.clone()),
+            Self::Made(_) | Self::Given(_) => None,
         }
     }
 }
@@ -100,17 +112,20 @@ impl Watcher {
         settings: &Settings,
     ) -> Result<throughput::Point, TrafficError> {
         let mut filling = |done, of| self.show("generating entries", done, of);
-        let program = subject.program.clone();
+        let (program, scenario) = (subject.program.clone(), traffic.scenario());
         let workload = match traffic {
             Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
             Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
+            Traffic::Scenario(scenario) => {
+                Workload::given(program, scenario.given(), &mut filling)?
+            }
         };
-        self.workload = Some(point(&workload, Findings::new(subject.io)));
+        self.workload = Some(point(&workload, scenario.clone(), Findings::new(subject.io)));
         let findings = match subject.io {
             Io::Memory => run_methods(&workload, &subject.methods, settings, self)?,
             io => run_on(io, &workload, settings, self)?,
         };
-        Ok(point(&workload, findings))
+        Ok(point(&workload, scenario, findings))
     }
 
     /// Shows the progress of a measurement. Returns whether to continue, which is false after an
@@ -155,10 +170,11 @@ pub(crate) fn made(
     Audience::new(quiet, interrupt).point(&subject, Traffic::Made(wanted), settings)
 }
 
-fn point(workload: &Workload, findings: Findings) -> throughput::Point {
+fn point(workload: &Workload, scenario: Option<String>, findings: Findings) -> throughput::Point {
     let packets = workload.packets();
     let entries = workload.entries_by_table();
     throughput::Point {
+        scenario,
         flows: packets.len(),
         packet_bytes: packets.bytes() as f64 / packets.len() as f64,
         entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),

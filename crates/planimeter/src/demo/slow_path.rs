@@ -10,7 +10,8 @@ use ::dut::{Device, Protocol};
 use packetio::{Port, memory};
 use report::page::document::Section;
 use softswitch::{
-    DeviceConfig, Durability, Log, Options, Pushes, Segments, Switch, SwitchLimits, V1ModelSettings,
+    DeviceConfig, Durability, GivenNumbers, Log, Options, Pushes, Segments, Switch, SwitchLimits,
+    V1ModelSettings,
 };
 
 use super::controller::PACKET_BYTES;
@@ -86,6 +87,7 @@ fn started() -> Result<Started, Failure> {
         log: Log::off(),
         segments: Segments::default(),
         pushes: Pushes::default(),
+        numbers: GivenNumbers::new(),
     };
     let switch = Switch::start(options, vec![device]).map_err(Failure::run)?;
     Ok(Started { switch, traffic, ports: far })

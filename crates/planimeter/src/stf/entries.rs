@@ -3,6 +3,8 @@
 //! Both formats refer to tables, keys and actions by name, so entries are installed and checked
 //! like the statements of other scripts.
 
+mod strings;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -17,17 +19,21 @@ use queues::Configuration;
 use softswitch::runtime_json::RuntimeJson;
 use stf::Script;
 
+pub(super) use self::strings::Strings;
 use crate::failure::Failure;
 use crate::program;
 
 /// Returns a script that installs the entries of the `runtime.json` file at `path`, for a program
-/// with this P4Info.
-pub(super) fn script(path: &Path, p4info: &P4Info) -> Result<Script, Failure> {
+/// with these strings.
+pub(super) fn script(path: &Path, strings: &Strings) -> Result<Script, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     let file = RuntimeJson::parse(&program::read(path)?).map_err(|error| wrong(&error))?;
-    let updates = file.updates(p4info).map_err(|error| wrong(&error))?;
-    let mut text = Text { p4info, script: String::new(), nodes: 0 };
+    let mut updates = file.updates(strings.p4info()).map_err(|error| wrong(&error))?;
+    strings
+        .replace(&mut updates)
+        .map_err(|(entry, error)| wrong(&format!("entry {entry}: {}", error.message())))?;
+    let mut text = Text { p4info: strings.p4info(), script: String::new(), nodes: 0 };
     for update in &updates {
         // Writing to a string never fails.
         let _ = text.update(update);
@@ -63,7 +69,7 @@ impl Text<'_> {
                     self.nodes_of(group.multicast_group_id, &group.replicas)
                 }
                 Some(Replication::CloneSessionEntry(session)) => match &session.replicas[..] {
-                    [one] => {
+                    [one] if one.instance == 0 => {
                         writeln!(self.script, "mirroring_add {} {}", session.session_id, port(one))
                     }
                     replicas => {
@@ -149,7 +155,7 @@ impl Text<'_> {
                             .map_or(u128::MAX, |bit| bit - 1);
                         format!("0x0->{most:#x}")
                     }
-                    Some(MatchType::Exact) => continue,
+                    Some(MatchType::Exact | MatchType::Optional) => continue,
                     _ => "0x0&&&0x0".to_owned(),
                 },
             };

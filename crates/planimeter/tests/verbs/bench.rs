@@ -103,3 +103,120 @@ fn wrong_input_fails_with_one_line_of_advice() {
         assert!(!error.contains("panicked"), "{error}");
     }
 }
+
+/// The scenarios of the example, with fewer routes, packets and entries of lists.
+fn small_scenarios() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bench/middleblock.toml");
+    let text = fs::read_to_string(path).expect("the example");
+    let small =
+        text.replace("repeat = 10_000", "repeat = 40").replace("repeat = 250", "repeat = 3");
+    assert_ne!(small, text);
+    small
+}
+
+/// Measures the scenarios of a file, and returns the output and `result.json`, which is valid.
+fn measured(program: &str, file: &str, more: &[&str]) -> (String, Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, run) = (folder.path().join("scenarios.toml"), folder.path().join("run"));
+    fs::write(&path, file).expect("a file");
+    let [path, to] = [&path, &run].map(|path| path.to_string_lossy().into_owned());
+    let arguments = [program, "--scenarios", &path, "-o", &to];
+    let output = bench(&[&SHORT[..], &arguments, more].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = fs::read_to_string(run.join("result.json")).expect("a result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let schema = serde_json::from_str(report::throughput::SCHEMA).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema compiles");
+    assert!(validator.is_valid(&result), "{result}");
+    for file in ["report.html", "cases.csv"] {
+        let text = fs::read_to_string(run.join(file)).expect("a file");
+        assert!(text.contains("scenario"), "{file}: {text}");
+    }
+    (stdout(&output), result)
+}
+
+#[test]
+fn scenarios_have_the_entries_of_their_parts() {
+    let (text, result) =
+        measured("programs/middleblock.p4", &small_scenarios(), &["--path", "interpreter"]);
+    let names = ["L3", "selector of 16", "selector and mirror"];
+    for name in names {
+        let row = |line: &str| line.starts_with("interpreter") && line.contains(name);
+        assert_eq!(text.lines().filter(|line| row(line)).count(), 1, "{name}: {text}");
+    }
+    let points = result["points"].as_array().expect("points");
+    assert_eq!(points.len(), names.len());
+    for (point, name) in points.iter().zip(names) {
+        assert_eq!((point["scenario"].as_str(), point["leaving"].as_u64()), (Some(name), Some(40)));
+        let entries = point["entries"].as_array().expect("entries");
+        let of = |table: &str| {
+            let found = |one: &&Value| one["table"].as_str().expect("a name").ends_with(table);
+            entries.iter().find(found).map_or(0, |one| one["entries"].as_u64().expect("a number"))
+        };
+        let is_mirrored = name.contains("mirror");
+        assert_eq!((of(".ipv4"), of(".nexthop"), of(".acl_security")), (40, 100, 3), "{name}");
+        assert_eq!(of(".acl_ingress"), if is_mirrored { 4 } else { 3 }, "{name}");
+        let case = &point["cases"][0];
+        assert_eq!(case["checked"], case["processed"], "{case}");
+        assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)));
+        // A mirrored packet leaves twice.
+        let times = if is_mirrored { 2 } else { 1 };
+        let processed = case["processed"].as_u64().expect("a number");
+        assert_eq!(case["left"].as_u64(), Some(times * processed), "{case}");
+    }
+}
+
+#[test]
+fn scenarios_are_compared_on_both_paths() {
+    let file = r#"
+        packet_bytes = 60
+        [part.hosts]
+        repeat = 5
+        script = "add l2 10 eth_dst:0x00000000000{n} set_egress_port(port:{n + 2})"
+        [part.some]
+        repeat = 4
+        script = "packet 1 00000000000{n} 0200000000aa 88b5"
+        [part.unknown]
+        script = "packet 1 0000000000ff 0200000000aa 88b5"
+        [[scenario]]
+        name = "known"
+        parts = ["hosts", "some"]
+        [[scenario]]
+        name = "one unknown"
+        parts = ["hosts", "some", "unknown"]
+    "#;
+    let (text, result) = measured("programs/l2.p4", file, &[]);
+    assert!(text.contains("scenario one unknown packets of 4 of 5 flows leave"), "{text}");
+    let points = result["points"].as_array().expect("points");
+    let leaving: Vec<_> = points.iter().map(|point| point["leaving"].as_u64()).collect();
+    assert_eq!(leaving, [Some(4), Some(4)]);
+    for point in points {
+        assert_eq!(point["packet_bytes"].as_f64(), Some(60.0));
+        let cases = point["cases"].as_array().expect("cases");
+        let paths: Vec<_> = cases.iter().map(|case| case["path"].as_str()).collect();
+        assert_eq!(paths, [Some("interpreter"), Some("compiled")]);
+        for case in cases {
+            assert_eq!(case["checked"], case["processed"], "{case}");
+            assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)));
+        }
+    }
+}
+
+#[test]
+fn a_scenario_that_does_not_fit_the_program_is_named_with_its_place() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("scenarios.toml");
+    let small = small_scenarios();
+    for (from, to, expected) in [
+        ("add ipv4 vrf_id", "add ipv5 vrf_id", "part `routes`, line 1, n = 0: no table ipv5"),
+        ("l4_dst_port:{n + 1000}", "l4_dst_port:{n + 65535}", "part `lists`, line 1, n = 1: key"),
+        ("\"routes\",", "\"roads\",", "there is no part `roads`"),
+        ("packet_bytes", "bytes", "unknown field `bytes`"),
+    ] {
+        fs::write(&file, small.replace(from, to)).expect("a file");
+        let file = file.to_string_lossy();
+        let output = bench(&["programs/middleblock.p4", "--scenarios", &file, "--quiet"]);
+        assert_eq!(output.status.code(), Some(2), "{to}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{to}: {}", stderr(&output));
+    }
+}

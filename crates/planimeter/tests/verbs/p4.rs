@@ -726,3 +726,47 @@ fn constraints_are_listed_and_checked() {
     assert!(errors.contains("   ::size == 0") && errors.contains("  ^^^^^^\n"), "{errors}");
     assert!(output.stdout.is_empty());
 }
+
+/// The program in the manner of SAI P4 is tested by its script, which must not leave out a part.
+#[test]
+fn the_script_of_the_data_centre_switch_reaches_all_of_it() {
+    let scratch = scratch();
+    let json = scratch.path().join("coverage.json");
+    let flag = format!("--coverage={}", json.display());
+    let output =
+        planimeter(&["stf", &flag, "--every-port", "--strict", &program("middleblock.p4")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json = fs::read_to_string(json).expect("the file");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let parts = json["parts"].as_array().expect("parts");
+    assert!(parts.len() > 250, "{}", parts.len());
+    let missed = parts.iter().filter(|part| part["count"] == 0).collect::<Vec<_>>();
+    assert!(missed.is_empty(), "{missed:?}");
+}
+
+/// Strings in entries have the numbers that files of `--mappings` give or that a switch assigns.
+#[test]
+fn entries_with_strings_are_installed_by_their_numbers() {
+    let example = |name: &str| program(&format!("../examples/middleblock/{name}"));
+    let (ports, entries) = (example("ports.toml"), example("entries.json"));
+    let (middleblock, script) = (program("middleblock.p4"), example("routed.stf"));
+    let run = |mappings: &str| {
+        let arguments = ["stf", "--every-port", "--path", "compiled", "--mappings", mappings];
+        let files = ["--entries", entries.as_str(), middleblock.as_str(), script.as_str()];
+        planimeter(&[&arguments[..], &files].concat())
+    };
+    let output = run(&ports);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    // With other numbers for the same names, the packet leaves by another port.
+    let scratch = scratch();
+    let other = file(&scratch, "other.toml", "[port_id_t]\nEthernet0 = 1\nEthernet4 = 7\n");
+    let output = run(&other);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let printed = text(&output.stdout) + &text(&output.stderr);
+    assert!(printed.contains("by port 7, where nothing expects it"), "{printed}");
+    let wrong = file(&scratch, "wrong.toml", "[port_id_t]\nEthernet0 = 1\nEthernet4 = 512\n");
+    let output = run(&wrong);
+    assert_eq!(output.status.code(), Some(2));
+    let message = "wrong.toml: line 3: type port_id_t: the number 512 needs more than 9 bits";
+    assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+}

@@ -207,7 +207,10 @@ fn program(value: &Value) -> Recorded {
         recorded(value, Kind::Program, format!("program {program}"), &["time_s", "load"]);
     recorded.settings.insert("program".to_owned(), program);
     for point in list(&value["points"]) {
-        let (size, across) = entries(&point["flows"]);
+        let (size, across) = match point["scenario"].as_str() {
+            Some(scenario) => (scenario.to_owned(), None),
+            None => entries(&point["flows"]),
+        };
         for case in list(&point["cases"]) {
             let count = case["cores"].as_f64().unwrap_or(1.0);
             let place = FigureContext {

@@ -6,17 +6,23 @@ use ::throughput::run::Case;
 use pipeline::Path;
 use statistics::{Estimate, Unit};
 
-use super::{Point, Run, latency, rate, size};
-use crate::format::{estimate, figure, plural};
+use super::{Point, Run, has_scenarios, latency, rate};
+use crate::format::{estimate, figure, plural, printable};
 
-/// Returns sentences on what was found with the largest number of table entries. They compare
-/// machine code with the interpreter, several cores with one, and the update methods with each
-/// other.
+/// Returns sentences on what was found: the rate of each scenario, or all about the largest number
+/// of table entries.
 pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
     let measured = |point: &&Point| point.findings.cases.iter().any(|case| !case.rates.is_empty());
-    let Some(point) = run.points.iter().filter(measured).max_by_key(|point| point.flows) else {
-        return Vec::new();
-    };
+    let points = run.points.iter().filter(measured);
+    if has_scenarios(run) {
+        return points.filter_map(|point| of_point(point).into_iter().next()).collect();
+    }
+    points.max_by_key(|point| point.flows).map_or_else(Vec::new, of_point)
+}
+
+/// Returns sentences on what was found at one point. They compare machine code with the
+/// interpreter, several cores with one, and the update methods with each other.
+fn of_point(point: &Point) -> Vec<String> {
     let of = |path: Path, method: UpdateMethod| {
         let own = point.findings.cases.iter();
         let mut own: Vec<&Case> = own
@@ -39,8 +45,11 @@ pub(super) fn findings(run: &Run<'_>) -> Vec<String> {
         .and_then(|other| times(least, other))
         .map(|times| format!(", {times} times that of the interpreter"));
     let mut findings = vec![format!(
-        "Packets at {} entries: {} on {}, {}{}.",
-        size(point.flows),
+        "{}: {} on {}, {}{}.",
+        match &point.scenario {
+            None => format!("Packets at {}", point.place()),
+            Some(name) => printable(name),
+        },
         rate(least).map_or_else(String::new, |rate| estimate(&rate, Unit::PerSecond)),
         plural(least.cores as u64, "core", "cores"),
         if least.path == Path::Compiled { "as machine code" } else { "interpreted" },

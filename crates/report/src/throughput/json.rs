@@ -35,6 +35,7 @@ pub fn to_json(run: &Run<'_>) -> String {
             "seed": settings.seed,
         },
         "points": run.points.iter().map(|point| json!({
+            "scenario": point.scenario,
             "io": point.findings.io.name(),
             "flows": point.flows,
             "packet_bytes": point.packet_bytes,
@@ -129,11 +130,16 @@ fn counted(histogram: &Histogram<u64>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// Returns a text as a quoted cell of CSV.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('"', "\"\""))
+}
+
 /// Returns a throughput benchmark as CSV, with a row for each case.
 #[must_use]
 pub fn to_csv(run: &Run<'_>) -> String {
     let mut out = String::from(
-        "case,path,method,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p50_ci95_ns,p99_ns,p99_ci95_ns,p999_ns,p999_ci95_ns,processed,left,errors,checked,wrong\n",
+        "case,path,method,flows,cores,n,rate,rate_ci95,cost_ns,offered,p50_ns,p50_ci95_ns,p99_ns,p99_ci95_ns,p999_ns,p999_ci95_ns,processed,left,errors,checked,wrong,scenario\n",
     );
     let number = |number: Option<f64>| number.map_or_else(String::new, |number| number.to_string());
     let cases = run
@@ -171,6 +177,7 @@ pub fn to_csv(run: &Run<'_>) -> String {
             counts.errors.to_string(),
             counts.checked.to_string(),
             counts.wrong.to_string(),
+            point.scenario.as_deref().map_or_else(String::new, quoted),
         ];
         out.push_str(&row.join(","));
         out.push('\n');

@@ -7,8 +7,8 @@ use statistics::{Estimate, Unit};
 
 use super::findings::findings;
 use super::{
-    Run, alarms, checked, cost, has_methods, latency, limit, path, percentile, rate, remarks,
-    repetitions, size, stages,
+    Run, alarms, checked, cost, has_methods, has_scenarios, heading, latency, limit, path,
+    percentile, rate, remarks, repetitions, size, stages,
 };
 use crate::describe::distinct;
 use crate::format::{duration, estimate, figure, plural, printable, whole};
@@ -64,7 +64,7 @@ pub fn page(run: &Run<'_>) -> Page {
     let found = findings(run).into_iter().map(Text::from).collect();
     page.lead(Block::Card(Tone::Good, found));
     page.lead(Block::Notes(remarks(run)));
-    if run.points.len() > 1 {
+    if run.points.len() > 1 && !has_scenarios(run) {
         page.section("figures", "Figures", vec![Block::Figures(vec![rates(run), latencies(run)])]);
     }
     page.section("cases", "All cases", vec![all(run)]);
@@ -158,7 +158,7 @@ fn latencies(run: &Run<'_>) -> Figure {
 /// Returns a table of the cycles that a packet spends in each stage of the program.
 fn parts(run: &Run<'_>) -> Block {
     let columns = [
-        Column::figures("entries"),
+        Column::figures(heading(run)),
         Column::words("method"),
         Column::figures("parser, with the packet's copy"),
         Column::figures("tables, actions, deparser"),
@@ -191,7 +191,7 @@ fn all(run: &Run<'_>) -> Block {
     let seen: &[&str] = if with_methods { &["seen p50", "seen p99"] } else { &[] };
     let mut columns = vec![Column::words("path")];
     columns.extend(with_methods.then(|| Column::words("method")));
-    let names = ["entries", "cores", "rate", "cost", "offered", "p50", "p99", "p99.9"];
+    let names = [heading(run), "cores", "rate", "cost", "offered", "p50", "p99", "p99.9"];
     let last = ["checked", "wrong", "errors", "loading", "code"];
     columns.extend(names.iter().chain(seen).chain(&last).copied().map(Column::figures));
     let mut table = Table::new("", columns);
@@ -201,7 +201,7 @@ fn all(run: &Run<'_>) -> Block {
         let mut row = vec![path(case).to_owned()];
         row.extend(with_methods.then(|| case.method.name().to_owned()));
         row.extend([
-            size(point.flows),
+            point.label(),
             case.cores.to_string(),
             text(rate(case).map(|rate| estimate(&rate, Unit::PerSecond))),
             text(cost(case).map(|cost| estimate(&cost, Unit::Seconds))),
@@ -226,13 +226,17 @@ fn all(run: &Run<'_>) -> Block {
 }
 
 fn traffic(run: &Run<'_>) -> Block {
-    let columns = [
+    let mut columns = vec![
         Column::figures("flows"),
         Column::figures("packet"),
         Column::figures("flows that leave"),
         Column::words("entries"),
         Column::figures("copying alone"),
     ];
+    let with_scenarios = has_scenarios(run);
+    if with_scenarios {
+        columns.insert(0, Column::words(heading(run)));
+    }
     let mut table = Table::new("", columns);
     for point in run.points {
         let tables: Vec<String> = point
@@ -241,13 +245,15 @@ fn traffic(run: &Run<'_>) -> Block {
             .map(|(name, count)| format!("{}: {}", printable(name), whole(*count as u64)))
             .collect();
         let copied = Estimate::of(&point.findings.copied);
-        table.row([
+        let mut row: Vec<String> = with_scenarios.then(|| point.label()).into_iter().collect();
+        row.extend([
             size(point.flows),
             figure(point.packet_bytes, Unit::Bytes),
             whole(point.leaving as u64),
             tables.join(", "),
             copied.map_or_else(String::new, |copied| estimate(&copied, Unit::PerSecond)),
         ]);
+        table.row(row);
     }
     Block::Table(table)
 }

@@ -5,8 +5,8 @@ use ::throughput::run::Case;
 use statistics::{Estimate, Unit};
 
 use super::{
-    Point, Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, latency,
-    limit, path, percentile, rate, remarks, repetitions, size, stages,
+    Point, Run, alarms, checked, cost, drawn, fault, findings::findings, has_methods, heading,
+    latency, limit, path, percentile, rate, remarks, repetitions, size, stages,
 };
 use crate::alarm;
 use crate::format::{duration, estimate, figure, printable, whole};
@@ -47,7 +47,7 @@ pub fn table(run: &Run<'_>, layout: Layout) -> String {
     if !stages.is_empty() {
         out.push_str(&layout.heading("Cycles of a packet on one core, compiled"));
         let mut grid = Grid::new(vec![
-            Column::right("entries"),
+            Column::right(heading(run)),
             Column::left("method").rank(1),
             Column::right("parser and copy").rank(2),
             Column::right("tables to deparser"),
@@ -70,12 +70,14 @@ fn setting(point: &Point) -> String {
     let tables: Vec<String> = point
         .entries
         .iter()
-        .map(|(name, count)| format!("{} in {}", size(*count), printable(name)))
+        .map(|(name, count)| format!("{} in {}", point.count(*count), printable(name)))
         .collect();
     let copied = Estimate::of(&point.findings.copied);
+    let name =
+        point.scenario.as_deref().map_or_else(String::new, |name| format!("{}: ", printable(name)));
     format!(
-        "{} flows of {}; entries: {}; {} {}",
-        size(point.flows),
+        "{name}{} flows of {}; entries: {}; {} {}",
+        point.count(point.flows),
         figure(point.packet_bytes, Unit::Bytes),
         if tables.is_empty() { "none".to_owned() } else { tables.join(", ") },
         limit(point.findings.io),
@@ -92,7 +94,7 @@ fn cases(run: &Run<'_>) -> Grid {
         .flat_map(|point| point.findings.cases.iter().map(move |case| (point, case)));
     let mut grid = Grid::new(vec![
         Column::left("path"),
-        Column::right("entries"),
+        Column::right(heading(run)),
         Column::right("on"),
         Column::right("rate"),
         Column::right("ns/packet"),
@@ -110,7 +112,7 @@ fn cases(run: &Run<'_>) -> Grid {
         let offered = case.latency.as_ref().map(|latency| figure(latency.offered, Unit::PerSecond));
         grid.row(vec![
             Cell::new(named(case, has_methods(run))),
-            Cell::new(size(point.flows)),
+            Cell::new(point.label()),
             Cell::new(case.cores.to_string()),
             Cell::new(estimate(&rate, Unit::PerSecond)),
             Cell::new(nanoseconds),

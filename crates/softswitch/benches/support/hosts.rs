@@ -98,6 +98,7 @@ impl Network {
                 log: Log::off(),
                 segments,
                 pushes: softswitch::Pushes::default(),
+                numbers: softswitch::GivenNumbers::new(),
             };
             Switch::start(options, vec![device]).expect("it starts")
         })

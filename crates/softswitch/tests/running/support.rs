@@ -201,6 +201,7 @@ pub(crate) fn options() -> Options {
         log: Log::off(),
         segments: Segments::default(),
         pushes: softswitch::Pushes::default(),
+        numbers: softswitch::GivenNumbers::new(),
     }
 }
 

@@ -158,6 +158,51 @@ async fn replicas_and_clones_go_to_the_ports_that_strings_name() {
     assert_eq!(numbers, [1, 2, 3, 4], "strings of ports have the numbers of the ports");
 }
 
+/// P4Runtime 1.5, section 9.5.1: the most preferred port that is up gets the copy.
+#[tokio::test]
+async fn backups_take_the_place_of_replicas_whose_ports_are_down() {
+    let (mut bench, mut controller, ids) = started().await;
+    let backup =
+        |port: &'static str, instance| v1::BackupReplica { port: port.as_bytes().into(), instance };
+    let backed = v1::Replica {
+        backup_replicas: vec![backup("3", 5), backup("port4-a", 6)],
+        ..replica("2", 1)
+    };
+    let group = replication(Replication::MulticastGroupEntry(v1::MulticastGroupEntry {
+        multicast_group_id: 1,
+        replicas: vec![backed.clone()],
+        ..Default::default()
+    }));
+    let session = replication(Replication::CloneSessionEntry(v1::CloneSessionEntry {
+        session_id: 9,
+        replicas: vec![backed],
+        ..Default::default()
+    }));
+    // A port that is down when the group is written is known to be down.
+    bench.switch.set_port_link(DEVICE, 2, false);
+    controller.insert([group.clone(), session.clone()]).await;
+    controller
+        .insert([
+            ids.by_port("1", &[1], ids.action("flood", None)),
+            ids.by_port("1", &[2], ids.action("copy", None)),
+        ])
+        .await;
+    for (port, is_up, receiver) in [(2, false, 3), (3, false, 4), (3, true, 3), (2, true, 2)] {
+        bench.switch.set_port_link(DEVICE, port, is_up);
+        bench.send(1, &[1, 0]);
+        assert_eq!(bench.receive(receiver, 1), [[1, 0]], "port {port} is up: {is_up}");
+    }
+    // The packet itself goes to port 2, and its copy to the same port or a backup.
+    bench.send(1, &[2, 0]);
+    assert_eq!(bench.receive(2, 2), [[2, 0], [2, 0]]);
+    bench.switch.set_port_link(DEVICE, 2, false);
+    bench.send(1, &[2, 0]);
+    assert_eq!(bench.receive(3, 1), [[2, 0]]);
+    for written in [group, session] {
+        assert_eq!(read(&mut controller, written.clone()).await, [written]);
+    }
+}
+
 #[tokio::test]
 async fn members_that_watch_a_port_by_its_string_follow_its_link() {
     let (mut bench, mut controller, ids) = started().await;

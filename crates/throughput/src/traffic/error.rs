@@ -34,6 +34,9 @@ pub enum TrafficError {
     /// The sockets to the controller of the update method digest cannot be opened.
     #[error("the controller of method digest: {0}")]
     Controller(String),
+    /// The switch refuses a part of a configuration that is given.
+    #[error("a switch cannot be configured: {0}")]
+    Setup(String),
     /// The traffic has no packets.
     #[error("there are no packets")]
     Empty,

@@ -62,7 +62,8 @@ fn a_file_of_the_tutorials_installs_its_entries() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s1-runtime.json");
     std::fs::write(&path, ENTRIES).expect("a file");
-    let script = script(&path, &p4info).expect("a script");
+    let strings = Strings::new(&program, p4info).expect("strings");
+    let script = script(&path, &strings).expect("a script");
     let mut switch = Switch::new(program).expect("a switch");
     let options = RunOptions { strict: true, ..RunOptions::default() };
     let report = run(&mut switch, &script, options).expect("it fits the program");
@@ -78,4 +79,44 @@ fn a_file_of_the_tutorials_installs_its_entries() {
     let (flooded, _) = send(9, near, [0x12, 0x34]);
     assert_eq!(flooded, [7, 8], "a port beyond the range takes the default");
     assert_eq!(send(2, near, [8, 0]).0, Vec::<u32>::new(), "dropped by the second table");
+}
+
+/// Entries with strings of translated types get the numbers that a switch would assign, or that the
+/// program gives.
+#[test]
+fn strings_of_translated_types_have_numbers() {
+    let source = include_str!("../../../../../programs/vrf.p4");
+    let program = crate::program::embedded("vrf.p4", source).expect("a program");
+    let entries = r#"{ "table_entries": [
+        { "table": "vrf_of", "priority": 1, "match": { "port": "1" },
+          "action_name": "set_vrf", "action_params": { "vrf": "default" } },
+        { "table": "routes", "match": { "vrf": "vrf-80", "dst": ["10.0.0.0", 8] },
+          "action_name": "set_nexthop", "action_params": { "nexthop": "elsewhere" } },
+        { "table": "routes", "match": { "vrf": "default", "dst": ["10.0.0.0", 8] },
+          "action_name": "set_nexthop", "action_params": { "nexthop": "to-b" } },
+        { "table": "nexthops", "match": { "nexthop": "to-b" }, "action_name": "forward",
+          "action_params": { "port": "2", "src": "02:00:00:00:00:f2", "dst": "02:00:00:00:00:b2" } }
+    ] }"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("vrf-runtime.json");
+    let script_of = |entries: &str| {
+        std::fs::write(&path, entries).expect("a file");
+        let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
+        script(&path, &Strings::new(&program, p4info).expect("strings"))
+    };
+    let statement = |text: &str| Script::parse(text).expect("a script").statements[0].kind.clone();
+    let kinds: Vec<_> =
+        script_of(entries).expect("a script").statements.into_iter().map(|one| one.kind).collect();
+    // "default" is 1 by the program, "vrf-80" gets the least free number, and ports their own.
+    let expected = [
+        "add ingress.vrf_of 1 port:0x01 src:0x0&&&0x0 ingress.set_vrf(vrf:0x01)",
+        "add ingress.routes vrf:0x02 dst:0x0a000000/8 ingress.set_nexthop(nexthop:0x00)",
+        "add ingress.routes vrf:0x01 dst:0x0a000000/8 ingress.set_nexthop(nexthop:0x01)",
+        "add ingress.nexthops nexthop:0x01 \
+         ingress.forward(port:0x02, src:0x0200000000f2, dst:0x0200000000b2)",
+    ];
+    assert_eq!(kinds, expected.map(statement));
+    let error = script_of(&entries.replace("\"port\": \"1\"", "\"port\": \"600\""));
+    let error = error.expect_err("ports have nine bits").to_string();
+    assert!(error.contains("entry 1: the port 600 needs more than the 9 bits"), "{error}");
 }

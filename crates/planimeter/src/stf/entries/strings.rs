@@ -1,0 +1,107 @@
+//! Strings of translated types in entries (`@p4runtime_translation`): scripts have numbers only.
+
+use std::sync::Arc;
+
+use entities::schema::TranslatedTypeId;
+use entities::value::encode;
+use entities::{EntityError, PortNames, Translations, Used};
+use ir::Program;
+use p4runtime::p4info::Schema;
+use p4runtime::proto::config::{P4Info, P4NamedType};
+use p4runtime::proto::v1::{
+    Update, entity::Entity, field_match::FieldMatchType, table_action::Type as ActionType,
+};
+
+use crate::failure::Failure;
+
+/// The strings of a program and their numbers, those that the program gives and those that entries
+/// are assigned.
+#[derive(Debug)]
+pub(crate) struct Strings {
+    schema: Arc<Schema>,
+    translations: Arc<Translations>,
+}
+
+impl Strings {
+    /// Creates the strings of a program with this P4Info.
+    pub(crate) fn new(program: &Program, p4info: P4Info) -> Result<Self, Failure> {
+        let schema = Schema::new(p4info).map_err(Failure::input)?;
+        let none = PortNames::default();
+        let translations = pipeline::translations(schema.objects(), program, &none);
+        Ok(Self { translations: translations.map_err(Failure::input)?, schema })
+    }
+
+    /// Returns the P4Info of the program.
+    pub(crate) fn p4info(&self) -> &P4Info {
+        self.schema.p4info()
+    }
+
+    /// Replaces the strings in updates by their numbers. Returns the position of an update that is
+    /// refused, from 1, and the reason.
+    pub(super) fn replace(&self, updates: &mut [Update]) -> Result<(), (usize, EntityError)> {
+        for (position, update) in (1..).zip(updates) {
+            self.replace_in(update).map_err(|error| (position, error))?;
+        }
+        Ok(())
+    }
+
+    fn replace_in(&self, update: &mut Update) -> Result<(), EntityError> {
+        let entity = update.entity.as_mut().and_then(|entity| entity.entity.as_mut());
+        let Some(Entity::TableEntry(entry)) = entity else { return Ok(()) };
+        let has_id =
+            |id: u32| move |preamble: &p4runtime::proto::config::Preamble| preamble.id == id;
+        let mut tables = self.p4info().tables.iter();
+        let table =
+            tables.find(|table| table.preamble.as_ref().is_some_and(has_id(entry.table_id)));
+        for field in &mut entry.r#match {
+            let mut declared = table.into_iter().flat_map(|table| &table.match_fields);
+            let declared = declared.find(|declared| declared.id == field.field_id);
+            let Some(of) = declared.and_then(|declared| self.of(declared.type_name.as_ref()))
+            else {
+                continue;
+            };
+            match &mut field.field_match_type {
+                Some(FieldMatchType::Exact(exact)) => {
+                    exact.value = encode(self.number(of, &exact.value)?);
+                }
+                Some(FieldMatchType::Optional(optional)) => {
+                    optional.value = encode(self.number(of, &optional.value)?);
+                }
+                // P4Runtime has strings in exact and optional matches only.
+                Some(
+                    FieldMatchType::Ternary(_)
+                    | FieldMatchType::Lpm(_)
+                    | FieldMatchType::Range(_)
+                    | FieldMatchType::Other(_),
+                )
+                | None => {}
+            }
+        }
+        let action = entry.action.as_mut().and_then(|action| action.r#type.as_mut());
+        let Some(ActionType::Action(action)) = action else { return Ok(()) };
+        let mut actions = self.p4info().actions.iter();
+        let known =
+            actions.find(|known| known.preamble.as_ref().is_some_and(has_id(action.action_id)));
+        for param in &mut action.params {
+            let mut declared = known.into_iter().flat_map(|known| &known.params);
+            let declared = declared.find(|declared| declared.id == param.param_id);
+            if let Some(of) = declared.and_then(|declared| self.of(declared.type_name.as_ref())) {
+                param.value = encode(self.number(of, &param.value)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the translated type with this name, if it is one.
+    fn of(&self, name: Option<&P4NamedType>) -> Option<TranslatedTypeId> {
+        self.schema.translated_type(&name?.name)
+    }
+
+    /// Returns the number of a string, which is assigned one if it has none.
+    fn number(&self, of: TranslatedTypeId, text: &[u8]) -> Result<u128, EntityError> {
+        // Nothing is deleted, so the assignment stays, and no number becomes free.
+        let _ = self.translations.assign(of, text, &mut Used::default)?;
+        let number = self.translations.number(of, text);
+        number.ok_or_else(|| self.translations.unknown(of, text))
+    }
+}
