@@ -193,7 +193,11 @@ impl Compiled {
     /// its place in the source, and the construct that machine code cannot express. Such operations
     /// have the same results as machine code would, but take longer.
     pub fn interpreted(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.resolved.steps.iter().map(|step| (step.place.as_str(), step.what.as_str()))
+        let steps = self.resolved.steps.iter().map(|step| (&step.place, &step.what));
+        let tables = self.resolved.tables.iter();
+        let lookups =
+            tables.filter_map(|table| table.interpreted.as_ref().map(|(at, what)| (at, what)));
+        steps.chain(lookups).map(|(place, what)| (place.as_str(), what.as_str()))
     }
 
     /// Returns whether machine code searches a table itself, in the storage that the program

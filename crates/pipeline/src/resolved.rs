@@ -12,7 +12,8 @@
 //!   headers and metadata from block to block, so the parameters that stand for them have the same
 //!   offset in all blocks, and nothing is copied between blocks.
 //! * **Calls are copies.** The copies of a call's arguments, in and out, are explicit stores around
-//!   the call.
+//!   the call. Only a control that is called once has its parameters where the arguments are
+//!   (`shared`).
 //! * **Values have 64 bits.** A number of up to 64 bits is its bit pattern with zeros above its
 //!   width, signed or not. Wider numbers are moved as bytes, or part by part (`wide`).
 //! * **Rare operations are left to the interpreter.** A statement that this form cannot express, or
@@ -31,6 +32,7 @@ mod members;
 pub(crate) mod moves;
 mod place;
 pub(crate) mod shape;
+mod shared;
 mod statement;
 mod table;
 mod unrolled;
@@ -44,11 +46,11 @@ use crate::externs::FlatArray;
 use crate::layout::{CoreError, Layout, MetadataField};
 use crate::table::EntryLayout;
 use gather::Gather;
-use ir::{ActionId, Direction, ExternId, FunctionId, Location, TableId, TypeId};
+use ir::{ActionId, Direction, ExternId, FunctionId, Location, TableId, TypeId, VariableId};
 use moves::{Move, Step};
 use shape::{Scalar, Shape, Shapes};
 pub(crate) use statement::mask;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// An offset in the frame, in bytes.
@@ -340,6 +342,8 @@ pub(crate) enum Statement {
     Exit,
     /// PNA: sets the output port of the packet. `None` drops the packet.
     SendTo(Option<Expression>),
+    /// v1model: requests copies of the packet or another pass.
+    Request(Requested),
     /// PNA: adds a table entry for the key with which the packet missed.
     AddEntry(Box<Added>),
     /// PNA: restarts the timer of the entry whose action runs. If a profile is given, the entry
@@ -362,6 +366,35 @@ pub(crate) struct Metered {
     /// The packet's length in bytes for the meter. `None` stands for the length that was received.
     pub(crate) length: Option<Expression>,
     pub(crate) to: Option<Field>,
+}
+
+/// A request of v1model for copies of the packet or for another pass, which the architecture carries
+/// out at the end of ingress or egress. The last request of each kind counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Requested {
+    pub(crate) kind: RequestKind,
+    /// The number of the field list whose fields are preserved. `None` if no fields are.
+    pub(crate) list: Option<Expression>,
+}
+
+/// The kind of a [`Requested`].
+#[derive(Clone, Debug)]
+pub(crate) enum RequestKind {
+    /// Copies of the packet for the clone session of this number.
+    Clone(Expression),
+    Resubmit,
+    Recirculate,
+}
+
+impl Requested {
+    /// Returns the expressions that the request evaluates.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Expression> {
+        let session = match &self.kind {
+            RequestKind::Clone(session) => Some(session),
+            RequestKind::Resubmit | RequestKind::Recirculate => None,
+        };
+        session.into_iter().chain(&self.list)
+    }
 }
 
 /// A table entry that a packet adds with `add_entry`.
@@ -516,6 +549,9 @@ pub(crate) struct Table {
     pub(crate) general: Option<General>,
     /// The direct counters and meters of the entries, for a packed table that has any.
     pub(crate) directs: Option<Directs>,
+    /// The place of the table in the source and a description of its lookups, with the reason why
+    /// they are left to the interpreter. `None` if they are not.
+    pub(crate) interpreted: Option<(String, String)>,
 }
 
 /// The way in which an action selector chooses a member of a group for a packet.
@@ -560,15 +596,29 @@ pub(crate) struct General {
 /// A field of a table's key.
 #[derive(Clone, Debug)]
 pub(crate) struct Key {
-    /// The lowest 64 bits of the key field.
-    pub(crate) value: Expression,
-    /// The bits of the key field above the lowest 64. `None` if it has no more than 64 bits, which
-    /// is always so for tables that are not packed.
-    pub(crate) high: Option<Expression>,
+    /// The parts of the key field, the least significant one first. There is only one if the field
+    /// has at most 64 bits, which is always so for tables that are not packed.
+    pub(crate) parts: Vec<KeyPart>,
     pub(crate) width: u32,
     pub(crate) signed: bool,
     /// The offset of this field in the packed key, in bytes.
     pub(crate) offset: Offset,
+}
+
+/// Up to 64 neighbouring bits of a table's key field.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyPart {
+    pub(crate) value: Expression,
+    pub(crate) width: u32,
+    /// The number of bits of the key field to the right of this part.
+    pub(crate) above: u32,
+}
+
+impl Key {
+    /// Returns the values of all parts.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Expression> {
+        self.parts.iter().map(|part| &part.value)
+    }
 }
 
 /// An action of a table: the fields that receive its parameters, and the statements around its
@@ -595,6 +645,13 @@ pub(crate) struct TableAction {
     pub(crate) adds: Option<Missed>,
 }
 
+impl TableAction {
+    /// Returns whether the action needs the key of its table's lookup.
+    pub(crate) fn needs_key(&self) -> bool {
+        self.reads_lookup || self.adds.is_some()
+    }
+}
+
 /// A resolved program. See the [module](self) for its design.
 #[derive(Debug)]
 pub(crate) struct ResolvedProgram {
@@ -617,6 +674,8 @@ pub(crate) struct ResolvedProgram {
     pub(crate) gathers: Vec<Gather>,
     /// Whether packets add table entries by generated code and not by the interpreter.
     pub(crate) adds_entries: bool,
+    /// Whether generated code has a [`Statement::Request`].
+    pub(crate) requests: bool,
     /// The values that the messages of v1model's `digest` contain, which the interpreter reads.
     pub(crate) messages: Vec<Move>,
     pub(crate) bodies: Bodies,
@@ -720,6 +779,11 @@ pub(crate) struct Resolver<'p> {
     sums: HashMap<ExternId, Option<Field>>,
     /// The moves of the values that the messages of v1model's `digest` contain.
     messages: Vec<Move>,
+    /// Whether a [`Statement::Request`] was made.
+    requests: bool,
+    calls: shared::Calls,
+    /// The parameters of controls that have the storage of their arguments.
+    shared: HashSet<VariableId>,
     /// The next index of each header stack in the current state, while a parser is being unrolled.
     next: Option<unrolled::NextIndexes>,
     /// Whether the last construct that was refused is one that the interpreter cannot run either.
@@ -753,6 +817,9 @@ impl ResolvedProgram {
             missed: None,
             directs: HashMap::new(),
             messages: Vec::new(),
+            requests: false,
+            calls: shared::Calls::of(program),
+            shared: HashSet::new(),
             next: None,
             is_final: std::cell::Cell::new(false),
         };
@@ -788,6 +855,7 @@ impl ResolvedProgram {
             steps: resolver.steps,
             gathers: resolver.gathers,
             adds_entries: resolver.missed.flatten().is_some(),
+            requests: resolver.requests,
             messages: resolver.messages,
             errors: CoreErrors {
                 none: error(CoreError::NoError),

@@ -25,7 +25,7 @@ pub use entry::{
 };
 pub use packed::table_design;
 pub(crate) use packed::{Chooser, CompiledTable, Member, NO_ACTION, design};
-pub(crate) use packing::EntryLayout;
+pub(crate) use packing::{EntryLayout, PackedAction};
 pub(crate) use profile::{Profile, choose};
 pub use shape::EntryHandle;
 pub(crate) use shape::{Ageing, KeyShape, fit};

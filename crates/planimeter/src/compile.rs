@@ -2,6 +2,7 @@
 //! intermediate representation (IR) or its graphs.
 
 mod constraints;
+mod machine_code;
 mod paths;
 mod tree;
 
@@ -110,8 +111,9 @@ pub(crate) struct Arguments {
     /// The format of the files: text, json or binary [by their endings] (--ir: text or json)
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Print headers, parsers, tables, actions and externs as a tree, and the functions of device
-    /// models that a packet needs on each path through the program
+    /// Print headers, parsers, tables, actions and externs as a tree, the functions of device models
+    /// that a packet needs on each path through the program, and what machine code leaves to the
+    /// interpreter
     #[arg(long)]
     explain: bool,
     /// List the constraints on entries and actions, from @entry_restriction and @action_restriction
@@ -151,7 +153,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if arguments.explain {
         let tree = tree::wrapped(&explain::tree(&program), layout().width.clamp(80, 160));
-        outputs.push((PathBuf::from("-"), format!("{tree}{}", paths::text(&program)).into_bytes()));
+        let (paths, code) = (paths::text(&program), machine_code::text(&program));
+        outputs.push((PathBuf::from("-"), format!("{tree}{paths}{code}").into_bytes()));
     }
     if arguments.constraints {
         let info = p4info::generate(&program).map_err(|errors| refused(&errors))?;

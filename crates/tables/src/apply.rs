@@ -166,7 +166,27 @@ impl TableWorker {
     /// Each element of `keys` is a number of two words, low word first. In a table with exact keys,
     /// it is the key. In other tables, it consists of the values of the fields, each shifted left
     /// by the number of bits that [`Finder::places`](crate::Finder::places) returns for the field.
+    ///
+    /// Finds no entry in a table whose keys have more than 128 bits; see
+    /// [`TableWorker::apply_wide`].
     pub fn apply<A: Actions>(&mut self, keys: &[[u64; 2]], actions: &mut A) {
+        self.apply_to(PacketKeys::Numbers(keys), actions);
+    }
+
+    /// Runs a batch of packets like [`TableWorker::apply`], on a table whose keys have more than 128
+    /// bits.
+    ///
+    /// `keys` holds the keys of the packets, one after the other. Each has
+    /// [`Finder::words_in_memory`](crate::Finder::words_in_memory) words, the most significant one
+    /// first. Finds no entry in a table whose keys have at most 128 bits.
+    pub fn apply_wide<A: Actions>(&mut self, keys: &[u64], actions: &mut A) {
+        match self.table.words_in_memory() {
+            Some(words) => self.apply_to(PacketKeys::Wide { keys, words }, actions),
+            None => (0..keys.len()).for_each(|packet| actions.miss(packet)),
+        }
+    }
+
+    fn apply_to<A: Actions>(&mut self, keys: PacketKeys<'_>, actions: &mut A) {
         let Self { table, worker, lookups, digests, way } = self;
         let _inside = worker.enter();
         match table.design().update {
@@ -185,6 +205,25 @@ impl TableWorker {
     }
 }
 
+/// The keys of a batch of packets.
+#[derive(Clone, Copy)]
+enum PacketKeys<'k> {
+    /// Numbers of two words, low word first.
+    Numbers(&'k [[u64; 2]]),
+    /// Keys of `words` words each, most significant word first, one after the other.
+    Wide { keys: &'k [u64], words: usize },
+}
+
+impl PacketKeys<'_> {
+    /// Returns the number of packets.
+    fn len(self) -> usize {
+        match self {
+            Self::Numbers(keys) => keys.len(),
+            Self::Wide { keys, words } => keys.len() / words,
+        }
+    }
+}
+
 /// A worker of a table whose packets do not write entries in place. An action writes a copy of its
 /// entry, and the entry in the table is changed afterwards.
 struct Changes<'w> {
@@ -197,18 +236,20 @@ struct Changes<'w> {
 }
 
 impl Changes<'_> {
-    fn run<A: Actions>(self, way: &mut Option<Way>, keys: &[[u64; 2]], actions: &mut A) {
+    fn run<A: Actions>(self, way: &mut Option<Way>, keys: PacketKeys<'_>, actions: &mut A) {
         let Self { table, worker, lookups, digests } = self;
         let length = table.parameter_bytes();
-        for (chunk, keys) in keys.chunks(BATCH).enumerate() {
-            let way_in = look_again(way, table, worker);
-            way_in.access.prefetch_all(keys, &mut [0; BATCH][..keys.len()]);
-            for (index, key) in keys.iter().enumerate() {
+        for first in (0..keys.len()).step_by(BATCH) {
+            let last = keys.len().min(first + BATCH);
+            if let PacketKeys::Numbers(keys) = keys {
+                let way_in = look_again(way, table, worker);
+                way_in.access.prefetch_all(&keys[first..last], &mut [0; BATCH][..last - first]);
+            }
+            for packet in first..last {
                 let way_in = look_again(way, table, worker);
                 // SAFETY: the worker is inside the gate, and renewed its access after it entered.
-                let (place, number) = unsafe { way_in.find(*key) };
+                let (place, number) = unsafe { way_in.find(keys, packet) };
                 way_in.count_in(lookups);
-                let packet = chunk * BATCH + index;
                 if place.value.is_null() {
                     actions.miss(packet);
                     continue;
@@ -277,7 +318,25 @@ impl Way {
     /// # Safety
     /// The caller must be inside the gate, and must have called `look_again` since it entered.
     #[inline]
-    unsafe fn run<A: Actions>(&mut self, keys: &[[u64; 2]], length: usize, actions: &mut A) {
+    unsafe fn run<A: Actions>(&mut self, keys: PacketKeys<'_>, length: usize, actions: &mut A) {
+        let keys = match keys {
+            PacketKeys::Numbers(keys) => keys,
+            PacketKeys::Wide { keys, words } => {
+                let mut numbers = [[0; 2]; BATCH];
+                for (chunk, keys) in keys.chunks(BATCH * words).enumerate() {
+                    let numbers = &mut numbers[..keys.len() / words];
+                    for (number, key) in numbers.iter_mut().zip(keys.chunks_exact(words)) {
+                        // SAFETY: the caller is inside the gate, so no thread changes the finder.
+                        *number = [unsafe { self.find_wide(key) }, 0];
+                    }
+                    let first = (chunk * BATCH, length);
+                    // SAFETY: the caller guarantees that it is inside the gate and that the access
+                    // is current.
+                    unsafe { run(&mut self.access, numbers, first, actions) };
+                }
+                return;
+            }
+        };
         let Some(searcher) = &mut self.searcher else {
             // SAFETY: the caller guarantees that it is inside the gate and that the access is
             // current.
@@ -299,17 +358,39 @@ impl Way {
         }
     }
 
-    /// Returns the place of the entry of a key, and the key under which the entry is stored.
+    /// Returns the number of the entry that a key of more than 128 bits matches, or 0 if there is
+    /// none. The key must have as many words as those of the table.
     ///
     /// # Safety
     /// The caller must be inside the gate, and must have called `look_again` since it entered.
-    unsafe fn find(&mut self, key: [u64; 2]) -> (Place, [u64; 2]) {
-        let Self { access, searcher, .. } = self;
-        let key = match searcher {
-            // SAFETY: the caller is inside the gate, so no thread changes the finder.
-            Some(searcher) => [unsafe { (searcher.find)(searcher, key[0], key[1]) }, 0],
-            None => key,
+    unsafe fn find_wide(&mut self, key: &[u64]) -> u64 {
+        let Some(searcher) = &mut self.searcher else { return 0 };
+        // SAFETY: the caller is inside the gate, so no thread changes the finder, and the key is
+        // borrowed for the call and has as many words as those of the table.
+        unsafe { (searcher.find_wide)(searcher, key.as_ptr()) }
+    }
+
+    /// Returns the place of the entry of a packet's key, and the key under which the entry is
+    /// stored. Keys in memory must have as many words as those of the table.
+    ///
+    /// # Safety
+    /// The caller must be inside the gate, and must have called `look_again` since it entered.
+    unsafe fn find(&mut self, keys: PacketKeys<'_>, packet: usize) -> (Place, [u64; 2]) {
+        let key = match keys {
+            PacketKeys::Numbers(keys) => {
+                let [low, high] = keys[packet];
+                match &mut self.searcher {
+                    // SAFETY: the caller is inside the gate, so no thread changes the finder.
+                    Some(searcher) => [unsafe { (searcher.find)(searcher, low, high) }, 0],
+                    None => [low, high],
+                }
+            }
+            PacketKeys::Wide { keys, words } => {
+                // SAFETY: the caller is inside the gate, and has renewed the access.
+                [unsafe { self.find_wide(&keys[packet * words..][..words]) }, 0]
+            }
         };
+        let access = &mut self.access;
         // SAFETY: the caller guarantees that it is inside the gate and that the access is current.
         (unsafe { (access.find)(access, key[0], key[1]) }, key)
     }

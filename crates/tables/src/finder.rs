@@ -11,11 +11,13 @@
 //! change is prepared while threads search ([`Finder::prepare_insertion`]), and threads are kept
 //! out only for the short time in which it becomes visible ([`Finder::publish`]).
 //!
-//! Callers pack a key of up to 64 bits into one word, and one of up to 128 bits into two.
+//! Callers pack a key of up to 64 bits into one word, one of up to 128 bits into two, and a wider one
+//! into words in memory ([`Finder::words_in_memory`]), of which they pass the address.
 //! [`Finder::places`] says where each field goes.
 
 mod few;
 mod links;
+mod wide;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -25,7 +27,7 @@ use thiserror::Error;
 
 use crate::match_key::{FieldMatch, MatchError, MatchField, MatchKind, Pattern};
 use crate::quiescence::Domain;
-use crate::search::{Link, Prepared, Processor, Search, SearchWriter, has_priorities};
+use crate::search::{Link, NARROW, Prepared, Processor, Search, SearchWriter, has_priorities};
 use crate::store::BATCH;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 use crate::ternary_tree::{Eight, Four};
@@ -34,7 +36,7 @@ use few::Few;
 use links::Links;
 
 /// The largest width of a packed key in bits.
-const MAX_KEY: u32 = 128;
+const MAX_KEY: u32 = 1024;
 
 /// A search that has never had more than this number of entries since it was last built is not
 /// rebuilt to save memory. If no entries are left, an eighth of this number is the limit.
@@ -78,7 +80,14 @@ struct Pending {
 pub struct Searcher {
     /// The function that returns the number of the best entry that matches a key, or 0 if there is
     /// none. The arguments are the low and the high word of the key.
+    ///
+    /// It finds nothing if keys have more than 128 bits.
     pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
+    /// The function that does the same for keys of more than 128 bits. The argument is the address
+    /// of the key: [`Finder::words_in_memory`] words, the most significant one first.
+    ///
+    /// It finds nothing if keys have at most 128 bits.
+    pub find_wide: unsafe extern "C" fn(*mut Searcher, *const u64) -> u64,
     all: FindAll,
     body: *const c_void,
     stack: Vec<Waiting>,
@@ -95,7 +104,7 @@ unsafe impl Sync for Searcher {}
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FinderError {
-    /// The fields take more than 128 bits, or no bits.
+    /// The fields take more than 1,024 bits, or no bits.
     #[error("keys take more than {MAX_KEY} bits, or none")]
     TooWide,
     /// The key has more than one longest-prefix field, and no field that needs a priority.
@@ -142,25 +151,40 @@ impl Finder {
     #[must_use]
     pub fn places(fields: &[MatchField]) -> Option<Vec<u32>> {
         let bytewise = has_priorities(fields);
-        let room = |field: &MatchField| {
-            if bytewise { field.bits.div_ceil(8).saturating_mul(8) } else { field.bits }
-        };
-        let all = fields.iter().fold(0_u32, |sum, field| sum.saturating_add(room(field)));
+        let all = Self::bits(fields);
         if !(1..=MAX_KEY).contains(&all) {
             return None;
         }
-        let mut above = if all <= 64 { 64 } else { MAX_KEY };
+        let mut above = match all {
+            ..=64 => 64,
+            65..=NARROW => NARROW,
+            _ => all.next_multiple_of(64),
+        };
         let mut places = vec![0; fields.len()];
         for prefixes in [false, true] {
             for (place, field) in places.iter_mut().zip(fields) {
                 let is_last = !bytewise && field.kind == MatchKind::Lpm;
                 if is_last == prefixes {
-                    above -= room(field);
+                    above -= room(field, bytewise);
                     *place = above;
                 }
             }
         }
         Some(places)
+    }
+
+    /// Returns the number of words in memory that callers pack a key of these fields into, or `None`
+    /// if keys have at most 128 bits, which are passed as two words, or are too wide.
+    #[must_use]
+    pub fn words_in_memory(fields: &[MatchField]) -> Option<usize> {
+        let all = Self::bits(fields);
+        (NARROW + 1..=MAX_KEY).contains(&all).then(|| all.div_ceil(64) as usize)
+    }
+
+    /// Returns the number of bits that the fields take in a packed key.
+    fn bits(fields: &[MatchField]) -> u32 {
+        let bytewise = has_priorities(fields);
+        fields.iter().fold(0_u32, |sum, field| sum.saturating_add(room(field, bytewise)))
     }
 
     /// Adds an entry, and returns its number. Among the entries that match a key, the one with the
@@ -323,16 +347,15 @@ impl Finder {
     /// finder.
     #[must_use]
     pub fn source(&self) -> SearcherSource {
-        let (find, all) = self.body.search.way();
-        SearcherSource { find, all, body: ptr::from_ref(&*self.body).cast() }
+        let functions = self.body.search.functions();
+        SearcherSource { functions, body: ptr::from_ref(&*self.body).cast() }
     }
 }
 
 /// A source of searchers for one [`Finder`].
 #[derive(Debug)]
 pub struct SearcherSource {
-    find: Find,
-    all: FindAll,
+    functions: Functions,
     body: *const c_void,
 }
 
@@ -348,8 +371,8 @@ impl SearcherSource {
     /// and has not adopted another search since the source was made.
     #[must_use]
     pub fn searcher(&self) -> Searcher {
-        let Self { find, all, body } = *self;
-        Searcher { find, all, body, ..Searcher::none() }
+        let Self { functions: Functions { find, find_wide, all }, body } = *self;
+        Searcher { find, find_wide, all, body, ..Searcher::none() }
     }
 }
 
@@ -380,6 +403,7 @@ impl Searcher {
     pub fn none() -> Self {
         Self {
             find: nothing,
+            find_wide: wide::nothing,
             all: nothing_at_all,
             body: ptr::null(),
             stack: Vec::new(),
@@ -426,12 +450,43 @@ impl fmt::Debug for Searcher {
 }
 
 type Find = unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64;
+type FindWide = unsafe extern "C" fn(*mut Searcher, *const u64) -> u64;
 type FindAll = unsafe fn(&mut Searcher, &[[u64; 2]], &mut [u32]);
 
+/// The functions that search, for one kind of search and the processor of this machine.
+#[derive(Clone, Copy, Debug)]
+struct Functions {
+    find: Find,
+    find_wide: FindWide,
+    all: FindAll,
+}
+
+/// Returns the number of bits that a field takes in a packed key. `bytewise` says whether fields
+/// begin at whole bytes.
+fn room(field: &MatchField, bytewise: bool) -> u32 {
+    if bytewise { field.bits.div_ceil(8).saturating_mul(8) } else { field.bits }
+}
+
 impl Search {
-    fn way(&self) -> (Find, FindAll) {
+    /// Returns the functions that search this structure.
+    fn functions(&self) -> Functions {
+        let is_wide = match self {
+            Self::Prefix { packing, .. } => packing.bits() > NARROW,
+            Self::Exact { .. } => true,
+            Self::Ternary(tree) => tree.key_words() > 2,
+        };
+        if !is_wide {
+            let (find, all) = self.functions_for_words();
+            return Functions { find, find_wide: wide::nothing, all };
+        }
+        let find_wide = wide::function(Processor::here());
+        Functions { find: nothing, find_wide, all: nothing_at_all }
+    }
+
+    /// Returns the functions that search with keys of at most two words.
+    fn functions_for_words(&self) -> (Find, FindAll) {
         let bits = match self {
-            Self::Prefix { packing, .. } => packing.bits(),
+            Self::Prefix { packing, .. } | Self::Exact { packing, .. } => packing.bits(),
             Self::Ternary(_) => 0,
         };
         match (Processor::here(), bits) {
@@ -751,6 +806,39 @@ mod tests {
         }
     }
 
+    /// A test small enough for Miri: the function that machine code calls with the address of a
+    /// key.
+    #[test]
+    fn an_entry_is_found_by_a_key_in_memory() {
+        for kind in [MatchKind::Exact, MatchKind::Lpm, MatchKind::Ternary] {
+            let fields =
+                [MatchField { bits: 8, kind: MatchKind::Exact }, MatchField { bits: 128, kind }];
+            let mut finder = Finder::new(&fields, 1).unwrap();
+            let value = vec![7; 16];
+            let matches = match kind {
+                MatchKind::Lpm => FieldMatch::Lpm(value, 128),
+                MatchKind::Ternary => FieldMatch::Ternary(value, vec![0xff; 16]),
+                MatchKind::Exact | MatchKind::Range | MatchKind::Optional => {
+                    FieldMatch::Exact(value)
+                }
+            };
+            let matches = [FieldMatch::Exact(vec![0x45]), matches];
+            let number = finder.insert(&matches, 1, 0).unwrap();
+            let mut searcher = finder.searcher();
+            let sevens = u64::from_be_bytes([7; 8]);
+            for (first, expected) in [(0x45, number), (0x46, 0)] {
+                let key = [first << 56 | sevens >> 8, sevens, 7 << 56];
+                // SAFETY: the finder is alive and unchanged during the call, and its keys have
+                // three words.
+                let found = unsafe { (searcher.find_wide)(&raw mut searcher, key.as_ptr()) };
+                assert_eq!(found, u64::from(expected), "{kind:?}");
+                // SAFETY: the finder is alive and unchanged during the call.
+                assert_eq!(unsafe { (searcher.find)(&raw mut searcher, key[0], key[1]) }, 0);
+            }
+            finder.remove(number);
+        }
+    }
+
     /// A test small enough for Miri: the functions that machine code calls, and those for many
     /// keys.
     #[test]
@@ -866,19 +954,19 @@ mod tests {
     }
 
     #[test]
-    fn what_no_number_of_two_words_has_is_refused() {
+    fn keys_that_no_search_can_have_are_refused() {
         let of = |kinds: &[(u32, MatchKind)]| {
             let fields: Vec<MatchField> =
                 kinds.iter().map(|(bits, kind)| MatchField { bits: *bits, kind: *kind }).collect();
             Finder::new(&fields, 64).map(|_| ())
         };
-        assert_eq!(of(&[(129, MatchKind::Lpm)]), Err(FinderError::TooWide));
+        assert_eq!(of(&[(1025, MatchKind::Lpm)]), Err(FinderError::TooWide));
         assert_eq!(
-            of(&[(121, MatchKind::Ternary), (1, MatchKind::Exact)]),
+            of(&[(1017, MatchKind::Ternary), (1, MatchKind::Exact)]),
             Err(FinderError::TooWide)
         );
         assert_eq!(of(&[]), Err(FinderError::TooWide));
         assert_eq!(of(&[(8, MatchKind::Lpm), (8, MatchKind::Lpm)]), Err(FinderError::TwoPrefixes));
-        assert_eq!(of(&[(128, MatchKind::Lpm)]), Ok(()));
+        assert_eq!(of(&[(1024, MatchKind::Lpm)]), Ok(()));
     }
 }

@@ -49,6 +49,12 @@ pub(crate) fn bytes(key: &[u8], seed: u64) -> u64 {
     state
 }
 
+/// Returns the hash of a key in words.
+#[inline(always)]
+pub(crate) fn words(key: &[u64]) -> u64 {
+    key.iter().fold(DEFAULT_SEED, |state, word| fold(word ^ state, MULTIPLIER))
+}
+
 /// The hash of this crate's tables for other crates' hash maps, so that a benchmark compares the
 /// maps and not their hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,5 +126,6 @@ mod tests {
         let two = [0, 8].map(|at| u64::from_le_bytes(key[at..at + 8].try_into().unwrap()));
         let expected = two.iter().fold(7, |state, word| fold(word ^ state, MULTIPLIER));
         assert_eq!(fixed(&key, 7), expected);
+        assert_eq!(words(&two), fixed(&key, DEFAULT_SEED));
     }
 }

@@ -67,6 +67,7 @@ mod group;
 mod hash;
 #[allow(unsafe_code, reason = "entries are reached through addresses, and allocated one by one")]
 mod indirect;
+mod key_table;
 mod layout;
 pub mod machine;
 mod match_key;

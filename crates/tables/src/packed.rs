@@ -56,12 +56,12 @@ pub struct TableSettings<'s> {
 /// The keys of a table.
 #[derive(Debug, Clone, Copy)]
 pub enum Keys<'s> {
-    /// Numbers of a fixed width, matched exactly.
+    /// Numbers of a fixed width of at most 128 bits, matched exactly.
     Exact {
         /// The number of bits of a key.
         bits: u32,
     },
-    /// Fields, each of which is matched in its own way.
+    /// Fields, each of which is matched in its own way. They may all be exact.
     Fields {
         /// The fields of a key, in order.
         fields: &'s [MatchField],
@@ -114,8 +114,10 @@ pub struct PackedTable {
     group: Arc<WorkerGroup>,
     design: Design,
     parameter_bytes: usize,
-    /// Whether keys are matched exactly.
+    /// Whether keys are matched exactly and have at most 128 bits.
     is_exact: bool,
+    /// The number of words of a key in memory, if it has more than 128 bits.
+    words_in_memory: Option<usize>,
     /// A mask with a bit for each action that writes its entry in place.
     writing: u64,
     writes_words: bool,
@@ -268,6 +270,10 @@ impl PackedTable {
             design,
             parameter_bytes,
             is_exact: matches!(keys, Keys::Exact { .. }),
+            words_in_memory: match keys {
+                Keys::Exact { .. } => None,
+                Keys::Fields { fields, .. } => Finder::words_in_memory(fields),
+            },
             writing: if in_place { writing } else { 0 },
             writes_words,
             version: AtomicU64::new(0),
@@ -298,6 +304,13 @@ impl PackedTable {
     #[must_use]
     pub fn parameter_bytes(&self) -> usize {
         self.parameter_bytes
+    }
+
+    /// Returns the number of words of a key that packets have in memory, or `None` if keys have at
+    /// most 128 bits.
+    #[must_use]
+    pub fn words_in_memory(&self) -> Option<usize> {
+        self.words_in_memory
     }
 
     /// Returns whether keys are matched exactly.

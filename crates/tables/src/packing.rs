@@ -27,8 +27,8 @@ pub(crate) enum Packed {
     Short(u64),
     /// A key of 65 to 128 bits.
     Medium(u128),
-    /// A key of more than 128 bits.
-    Long(Vec<u8>),
+    /// A key of more than 128 bits, in words.
+    Long(Vec<u64>),
 }
 
 impl Packing {
@@ -57,6 +57,11 @@ impl Packing {
         self.bits
     }
 
+    /// Returns the number of words of a packed key.
+    pub(crate) fn words(&self) -> usize {
+        self.bits.div_ceil(64) as usize
+    }
+
     /// Returns the number of leading bits of a packed key that must equal those of an entry with a
     /// prefix of `prefix` bits.
     pub(crate) fn prefix_bits(&self, prefix: u32) -> u32 {
@@ -71,11 +76,7 @@ impl Packing {
                 Packed::Short(keys.first().copied().unwrap_or(0))
             }
             65..=128 => Packed::Medium(self.pack_medium(key)),
-            _ => {
-                let mut bytes = Vec::new();
-                self.pack_long(std::iter::once(key), &mut bytes);
-                Packed::Long(bytes)
-            }
+            _ => Packed::Long(self.pack_long(key)),
         }
     }
 
@@ -108,34 +109,21 @@ impl Packing {
         packed << (128 - self.bits)
     }
 
-    /// Packs several keys of any width into `packed`, one after the other, and returns the number
-    /// of bytes of each packed key.
-    pub(crate) fn pack_long<'a>(
-        &self,
-        keys: impl Iterator<Item = &'a [u8]>,
-        packed: &mut Vec<u8>,
-    ) -> usize {
-        let length = self.bits.div_ceil(8) as usize;
-        packed.clear();
-        for key in keys {
-            if self.plain {
-                packed.extend_from_slice(key);
-                continue;
+    /// Packs a key of any width into words. The last word is padded with zeros.
+    fn pack_long(&self, key: &[u8]) -> Vec<u64> {
+        let mut words = vec![0; self.words()];
+        let mut at = 0;
+        for (byte, bits) in self.parts(key) {
+            // The bits of the byte lie in one word or in two neighbouring words.
+            let aligned = u128::from(byte) << (128 - bits) >> (at % 64);
+            let index = at as usize / 64;
+            let halves = [(aligned >> 64) as u64, aligned as u64];
+            for (word, half) in words.iter_mut().skip(index).zip(halves) {
+                *word |= half;
             }
-            let (mut collected, mut count) = (0_u32, 0);
-            for (byte, bits) in self.parts(key) {
-                collected = collected << bits | u32::from(byte);
-                count += bits;
-                if count >= 8 {
-                    count -= 8;
-                    packed.push((collected >> count) as u8);
-                }
-            }
-            if count > 0 {
-                packed.push((collected << (8 - count)) as u8);
-            }
+            at += bits;
         }
-        length
+        words
     }
 
     /// Returns the bytes of a key in packed order. Each element is a byte and the number of its low
@@ -176,9 +164,8 @@ mod tests {
         let mut key = vec![0; 19];
         (key[0], key[15], key[18]) = (1, 0x80, 1);
         key[16] = 1;
-        let Packed::Long(bytes) = wide.pack(&key) else { panic!("138 bits are long") };
-        assert_eq!(bytes.len(), 18);
-        assert_eq!(bytes[0], 0x80, "the first of 121 bits");
+        let Packed::Long(words) = wide.pack(&key) else { panic!("138 bits are long") };
+        assert_eq!(words, [1 << 63, 1 << 14 | 1 << 6, 1 << 54], "121 bits, then 17");
         let narrow = Packing::new(&[field(128, MatchKind::Lpm)]);
         let Packed::Medium(key) = narrow.pack(&[7; 16]) else { panic!("128 bits are medium") };
         assert_eq!(key, u128::from_be_bytes([7; 16]));

@@ -103,17 +103,21 @@ impl KeyBits for u128 {
     }
 }
 
-impl KeyBits for &[u8] {
+impl KeyBits for &[u64] {
+    #[inline(always)]
     fn first(self, count: u32) -> usize {
-        let byte = |at: usize| u64::from(self.get(at).copied().unwrap_or(0));
-        let first = (0..4).fold(0, |bits, at| bits << 8 | byte(at));
-        (first >> (32 - count)) as usize
+        self.get(..1).map_or(0, |first| first[0].first(count))
     }
 
+    #[inline(always)]
     fn six(self, at: u32) -> usize {
-        let byte = |at: usize| u32::from(self.get(at).copied().unwrap_or(0));
-        let two = byte(at as usize / 8) << 8 | byte(at as usize / 8 + 1);
-        (two >> (10 - at % 8)) as usize & 0x3f
+        let word = |index: usize| self.get(index).copied().unwrap_or(0);
+        let (index, skipped) = (at as usize / 64, at % 64);
+        let mut bits = word(index) << skipped;
+        if skipped > 64 - STRIDE {
+            bits |= word(index + 1) >> (64 - skipped);
+        }
+        (bits >> (64 - STRIDE)) as usize
     }
 }
 
@@ -720,8 +724,8 @@ mod tests {
         run(60, 1, |address| 0x0abc_def0_0000_0000 | u64::from(address) << 4);
         run(128, 1, |address| 0x2001_0db8_0000_0000_0000_0000 << 32 | u128::from(address));
         run(160, 1, |address| {
-            let bytes = [[0x20, 1, 0xd, 0xb8].repeat(4), address.to_be_bytes().to_vec()].concat();
-            &*bytes.leak()
+            let words = [0x2001_0db8_2001_0db8, 0x2001_0db8_2001_0db8, u64::from(address) << 32];
+            &*words.to_vec().leak()
         });
     }
 

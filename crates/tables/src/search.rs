@@ -1,26 +1,30 @@
 //! The search for the number of the best matching entry: a [`PrefixTrie`] if no field needs a
-//! priority (exact fields then precede the prefix), and a [`TernaryTree`] otherwise.
-//! [`Finder`](crate::Finder) uses it.
+//! priority (exact fields then precede the prefix), and a [`TernaryTree`] otherwise. Keys of more
+//! than 128 bits whose fields are all exact are in a [`KeyTable`]. [`Finder`](crate::Finder) uses
+//! this module.
 //!
 //! A single writer adds and removes links to entries while packets search.
 
 use crate::arena::{Block, Writer};
+use crate::key_table::KeyTable;
 use crate::match_key::{MatchField, MatchKind, Pattern};
 use crate::packing::{Packed, Packing};
 use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
 use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
-/// The structure that finds the entry of a key: a trie of prefixes, or a tree of rules with
-/// priorities.
+/// The structure that finds the entry of a key: a trie of prefixes, a hash table of wide exact keys,
+/// or a tree of rules with priorities.
 pub(crate) enum Search {
     Prefix { packing: Packing, trie: PrefixTrie },
+    Exact { packing: Packing, table: KeyTable },
     Ternary(TernaryTree),
 }
 
 /// The state of the single writer that adds and removes entries of a search.
 pub(crate) enum SearchWriter {
     Prefix(PrefixWriter),
+    Exact(Writer),
     Ternary(Writer),
 }
 
@@ -67,6 +71,9 @@ impl Processor {
     }
 }
 
+/// The largest number of bits of a key that callers pass as two words. A wider key is in memory.
+pub(crate) const NARROW: u32 = 128;
+
 /// Returns whether entries have an explicit priority.
 pub(crate) fn has_priorities(fields: &[MatchField]) -> bool {
     fields.iter().any(|field| !matches!(field.kind, MatchKind::Exact | MatchKind::Lpm))
@@ -82,6 +89,11 @@ impl Search {
             return Some((Self::Ternary(tree), SearchWriter::Ternary(Writer::default())));
         }
         let packing = Packing::new(fields);
+        let is_exact = fields.iter().all(|field| field.kind == MatchKind::Exact);
+        if is_exact && packing.bits() > NARROW {
+            let table = KeyTable::new(packing.words(), entries)?;
+            return Some((Self::Exact { packing, table }, SearchWriter::Exact(Writer::default())));
+        }
         let (trie, writer) = PrefixTrie::new(packing.bits(), entries)?;
         Some((Self::Prefix { packing, trie }, SearchWriter::Prefix(writer)))
     }
@@ -90,6 +102,7 @@ impl Search {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Prefix { trie, .. } => trie.bytes(),
+            Self::Exact { table, .. } => table.bytes(),
             Self::Ternary(tree) => tree.bytes(),
         }
     }
@@ -97,7 +110,7 @@ impl Search {
     /// Returns the link by which an entry with this pattern is found.
     pub(crate) fn link(&self, pattern: &Pattern, priority: u32, order: u64, number: u32) -> Link {
         match self {
-            Self::Prefix { packing, .. } => Link::Prefix {
+            Self::Prefix { packing, .. } | Self::Exact { packing, .. } => Link::Prefix {
                 key: packing.pack(&pattern.value),
                 length: packing.prefix_bits(pattern.prefix),
             },
@@ -140,6 +153,11 @@ impl Search {
                 Packed::Medium(key) => trie.insert(writer, domain, *key, *length, number),
                 Packed::Long(key) => trie.insert(writer, domain, &key[..], *length, number),
             },
+            (
+                Self::Exact { table, .. },
+                SearchWriter::Exact(writer),
+                Link::Prefix { key: Packed::Long(key), .. },
+            ) => table.insert(writer, domain, key, number),
             (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
                 tree.insert(writer, domain, rule)
             }
@@ -180,6 +198,14 @@ impl Search {
                 Packed::Medium(key) => trie.remove(writer, domain, *key, *length),
                 Packed::Long(key) => trie.remove(writer, domain, &key[..], *length),
             },
+            (
+                Self::Exact { table, .. },
+                SearchWriter::Exact(writer),
+                Link::Prefix { key: Packed::Long(key), .. },
+            ) => {
+                table.remove(writer, domain, key);
+                true
+            }
             (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
                 tree.remove(writer, domain, rule)
             }
@@ -198,6 +224,9 @@ impl Search {
         match (self, writer, link) {
             (Self::Prefix { .. }, SearchWriter::Prefix(writer), Link::Prefix { .. }) => {
                 writer.make_room();
+                Some(Prepared::InPlace)
+            }
+            (Self::Exact { .. }, SearchWriter::Exact(_), Link::Prefix { .. }) => {
                 Some(Prepared::InPlace)
             }
             (Self::Ternary(tree), SearchWriter::Ternary(writer), Link::Rule(rule)) => {
@@ -237,6 +266,7 @@ impl Search {
     pub(crate) fn suits(&self, entries: usize) -> bool {
         match self {
             Self::Prefix { packing, trie } => trie.suits(packing.bits(), entries),
+            Self::Exact { table, .. } => table.suits(entries),
             Self::Ternary(_) => true,
         }
     }

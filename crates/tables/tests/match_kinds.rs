@@ -1,6 +1,7 @@
 //! Compares longest-prefix, ternary, range, optional and mixed keys with a scan of all entries.
 
 mod fields;
+mod wide_keys;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -256,7 +257,7 @@ fn tables_that_make_no_sense_are_errors() {
     assert_eq!(table(&[lpm]), Ok(()));
     assert_eq!(table(&[lpm, lpm]), Err(TableError::Search(FinderError::TwoPrefixes)));
     assert_eq!(table(&[]), Err(TableError::Search(FinderError::TooWide)));
-    for bits in [0, 129, u32::MAX] {
+    for bits in [0, 1025, u32::MAX] {
         let fields = [MatchField { bits, ..lpm }];
         assert_eq!(table(&fields), Err(TableError::Search(FinderError::TooWide)));
     }

@@ -368,6 +368,7 @@ impl Run<'_, '_> {
         for BatchLookup { table, column, .. } in &self.code.machine_code.batch_lookups {
             if let (Some(table), Some(column)) =
                 (accesses.get(*table as usize), self.columns.get(*column))
+                && table.is_empty == 0
             {
                 // SAFETY: the table accesses were obtained for this batch inside the gate.
                 unsafe { table.searcher.prefetch_keys(&column.keys[packets.clone()]) };
@@ -388,6 +389,11 @@ impl Run<'_, '_> {
                 self.host.broken("the column of a table in which a burst is looked up");
                 continue;
             };
+            if table.is_empty == 1 {
+                // The packets have left no keys.
+                found[..packets].fill(0);
+                continue;
+            }
             // While one group waits for the memory that leads to its entries, the entries of the
             // group before arrive.
             let at_once = if *by_prefix { STEP } else { BURST };
@@ -512,7 +518,9 @@ impl Run<'_, '_> {
                 0 => Err(fault(self.code, &self.context, &mut self.host)),
                 // No block makes a request of the architecture, so the packet goes to a multicast
                 // group.
-                LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets => self.replicated(packet),
+                LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets && !plan.requests => {
+                    self.replicated(packet)
+                }
                 LEAVES_IN_INGRESS => self.goes_on((Behind::Ingress, plan.interprets), port, packet),
                 LEAVES_IN_EGRESS => match self.frame().get(plan.error as usize / 8).copied() {
                     Some(to) => {
@@ -709,9 +717,10 @@ impl Run<'_, '_> {
             .ok_or_else(|| RunError::internal("a request of a packet without an interpreter"))?;
         interpreter.beyond = beyond;
         if !interprets {
-            context.requests = NEW_PACKET;
+            context.requests |= NEW_PACKET;
         }
         Steps { host, interpreter }.prepare(context);
+        context.move_requests(&mut interpreter.effects);
         let cursor = std::mem::take(&mut context.cursor);
         interpreter.add_length_change(std::mem::take(&mut context.length_change));
         let truncate = std::mem::replace(&mut context.truncate, u64::MAX);

@@ -11,7 +11,7 @@ use super::host::Host;
 use super::step::Steps;
 use super::tables::{Inside, TableAccess};
 use crate::error::RunError;
-use crate::interpreter::Interpreter;
+use crate::interpreter::{Effects, Interpreter, Preserved};
 use crate::table::{Account, DirectAccount, Stored, Timer};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -41,13 +41,22 @@ pub(super) const HOST_FAULT: u64 = u64::MAX - 1;
 /// package does not have.
 pub(super) const NO_BLOCK: u64 = u64::MAX - 2;
 
-/// The flag in [`Context::requests`] that is set once the interpreter has run a statement that
-/// requests a copy of the packet, another pass or a digest.
+/// The flag in [`Context::requests`] that is set once a statement has requested a copy of the packet,
+/// another pass or a digest.
 pub(super) const REQUESTS: u64 = 1;
 
 /// The flag in [`Context::requests`] that is set at the start of each packet, and cleared when the
 /// interpreter is reset for the packet.
 pub(super) const NEW_PACKET: u64 = 2;
+
+/// The flags in [`Context::requests`] that generated code sets when it requests clones of the packet,
+/// its resubmission or its recirculation, besides [`REQUESTS`].
+pub(super) const CLONES: u64 = 4;
+pub(super) const RESUBMITS: u64 = 8;
+pub(super) const RECIRCULATES: u64 = 16;
+
+/// The value of the field list of a request that preserves no fields.
+pub(super) const NO_LIST: u64 = u64::MAX;
 
 /// The value of [`Context::destination`] while no block has set a destination.
 const UNTOUCHED: u64 = u64::MAX;
@@ -101,6 +110,13 @@ pub(super) struct Context {
     /// The flags of a packet in a burst. [`NEW_PACKET`] is set until the interpreter runs for the
     /// packet. [`REQUESTS`] is set once a statement has made a request to the architecture.
     pub(super) requests: u64,
+    /// The clone session of the last request for clones, if [`CLONES`] is set.
+    pub(super) clone_session: u64,
+    /// The field list whose fields clones preserve, or [`NO_LIST`]. The next two fields are those of
+    /// the packet when it is resubmitted and recirculated.
+    pub(super) clone_list: u64,
+    pub(super) resubmit_list: u64,
+    pub(super) recirculate_list: u64,
     /// An array with the worker's access to each packed table.
     pub(super) tables: *mut TableAccess,
     /// An array with the address of each extern instance's elements (registers or counters). Zero
@@ -161,6 +177,10 @@ impl Context {
             checksum_error: 0,
             received_length: 0,
             requests: 0,
+            clone_session: 0,
+            clone_list: NO_LIST,
+            resubmit_list: NO_LIST,
+            recirculate_list: NO_LIST,
             tables: std::ptr::null_mut(),
             arrays: arrays.as_ptr(),
             is_alone: &raw const ALONE_UNKNOWN,
@@ -230,6 +250,23 @@ impl Context {
             NOWHERE => Some(None),
             port => Some(Some(port as u32)),
         }
+    }
+
+    /// Adds the copies and passes that generated code has requested to the requests of a packet that
+    /// the driver carries out, and clears them here.
+    pub(super) fn move_requests(&mut self, effects: &mut Effects) {
+        let preserved =
+            |list: u64| u32::try_from(list).map_or(Preserved::Nothing, Preserved::FieldList);
+        if self.requests & CLONES != 0 {
+            effects.clone = Some((self.clone_session as u32, preserved(self.clone_list)));
+        }
+        if self.requests & RESUBMITS != 0 {
+            effects.resubmit = Some(preserved(self.resubmit_list));
+        }
+        if self.requests & RECIRCULATES != 0 {
+            effects.recirculate = Some(preserved(self.recirculate_list));
+        }
+        self.requests &= !(CLONES | RESUBMITS | RECIRCULATES);
     }
 
     /// Sets the host that host calls use. `host` must live while generated code runs.
@@ -399,6 +436,7 @@ pub(super) unsafe extern "C" fn expire(
 
 /// Informs the interpreter of a lookup in generated code: the table, the key, and the address of
 /// the entry that was found, or zero. Statements that the interpreter runs later may depend on it.
+/// The key is in `low` and `high`, or at the address `low` if it has more than 128 bits.
 pub(super) unsafe extern "C" fn begin_look_up(
     context: *mut Context,
     table: u64,
@@ -406,6 +444,11 @@ pub(super) unsafe extern "C" fn begin_look_up(
     high: u64,
     address: u64,
 ) {
+    let words = {
+        // SAFETY: generated code passes its own context, whose host only this call uses.
+        let host = unsafe { host(context) };
+        host.words_in_memory(table)
+    };
     // SAFETY: generated code passes its own context; only this call uses its host and interpreter.
     let Some(mut steps) = (unsafe { steps(context) }) else {
         // SAFETY: generated code passes its own context, whose host only this call uses.
@@ -417,7 +460,16 @@ pub(super) unsafe extern "C" fn begin_look_up(
     // SAFETY: the address is zero, or the worker has not left the gate since generated code read
     // it.
     let entry = unsafe { owned(address) };
-    steps.begin_look_up(table, u128::from(high) << 64 | u128::from(low), entry);
+    match words {
+        None => steps.begin_look_up(table, &[high, low], entry),
+        Some(words) => {
+            let key = std::ptr::with_exposed_provenance::<u64>(low as usize);
+            // SAFETY: for a table whose keys have more than 128 bits, generated code passes as the
+            // low word the address of a key on its stack, with as many words as the layout says.
+            let key = unsafe { std::slice::from_raw_parts(key, words) };
+            steps.begin_look_up(table, key, entry);
+        }
+    }
 }
 
 /// Restarts the timer of the entry whose action runs. `profile` is the expiry profile from which
@@ -590,6 +642,8 @@ pub(super) unsafe extern "C" fn interpret(frame: *mut u8, context: *mut Context,
     // or to the context during the call.
     let (frame, context) = unsafe { (std::slice::from_raw_parts_mut(frame, bytes), &mut *context) };
     steps.prepare(context);
+    // The step may replace an earlier request of generated code.
+    context.move_requests(&mut steps.interpreter.effects);
     // SAFETY: the context is the one that generated code passed, and only this call uses its
     // `Inside`.
     let inside = unsafe { inside(std::ptr::from_mut(context)) };

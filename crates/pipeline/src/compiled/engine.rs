@@ -277,6 +277,7 @@ impl Run<'_, '_> {
         if let Some(destination) = context.take_destination() {
             interpreter.effects.destination = destination;
         }
+        context.move_requests(&mut interpreter.effects);
         let emitted = usize::try_from(context.emitted_length).unwrap_or(0);
         let room = &mut interpreter.scratch.emitted;
         let emitted = emitted.min(room.capacity());

@@ -63,7 +63,8 @@ pub(super) struct FastPath {
     /// Whether each of the blocks in `blocks` has statements. Blocks without any are skipped.
     pub(super) runs: [bool; 6],
     /// Whether packets can take the block path: generated code runs them one at a time, a block per
-    /// call, and needs no interpreter. Only programs for v1model can.
+    /// call, needs no interpreter, and requests no copies or further passes. Only programs for v1model
+    /// can.
     pub(super) is_codes_alone: bool,
     /// The offset and size in the frame of each parameter that blocks share: headers, metadata and
     /// standard metadata. The first list is for ingress, the second for egress. For PSA and PNA,
@@ -193,6 +194,7 @@ impl FastPath {
         let is_codes_alone = kind == Kind::V1model
             && resolved.steps.is_empty()
             && resolved.messages.is_empty()
+            && !resolved.requests
             // A hash over the payload needs the interpreter.
             && resolved.gathers.iter().all(|gather| !gather.payload)
             && resolved.tables.iter().all(|table| table.general.is_none());

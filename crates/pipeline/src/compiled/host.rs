@@ -213,13 +213,14 @@ impl<'s> Host<'s> {
         };
         let cell = Arc::clone(&state.default().cell);
         let found = Found::new(cell, state.synchronised);
-        let Some((ran, words)) = super::tables::pack(layout, &found.call) else {
+        let Some(default) = super::tables::pack(layout, &found.call) else {
             self.broken("a default action that cannot be packed");
             return NO_ACTION;
         };
-        access.default = words;
-        self.found = Some(Found { ran: usize::from(ran), ..found });
-        u64::from(ran)
+        let ran = default.action;
+        access.set_parameters(default);
+        self.found = Some(Found { ran: ran as usize, ..found });
+        ran
     }
 
     fn unpack(&mut self, resolved: &Table, key: &[u8]) {
@@ -239,6 +240,13 @@ impl<'s> Host<'s> {
     /// as the number that programs use for that direction.
     pub(super) fn direction(&self, port: u32) -> u64 {
         self.layout.names.direction(self.state.is_host_port(port)).into()
+    }
+
+    /// Returns the number of words of a packed table's key in memory, or `None` if keys have at most
+    /// 128 bits.
+    pub(super) fn words_in_memory(&self, table: u64) -> Option<usize> {
+        let table = self.resolved.tables.get(usize::try_from(table).ok()?)?;
+        table.packed.as_ref().and_then(|(_, layout)| layout.words_in_memory)
     }
 
     pub(super) fn table(&self, table: u64) -> Option<&'s TableState> {

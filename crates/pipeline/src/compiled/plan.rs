@@ -16,8 +16,8 @@ use crate::resolved::gather::Piece;
 use crate::resolved::moves::{Step, StepKind};
 use crate::resolved::shape::{DATA, Shape, Storage, TAIL};
 use crate::resolved::{
-    Added, Address, Body, Callee, Expression, Field, Metered, Missed, Offset, ResolvedProgram, Set,
-    Statement, Table,
+    Added, Address, Body, Callee, Expression, Field, Key, Metered, Missed, Offset, ResolvedProgram,
+    Set, Statement, Table,
 };
 use crate::table::{Ageing, EntryLayout};
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
@@ -49,8 +49,8 @@ pub(super) struct Plan {
     pub(super) changed: BTreeSet<Offset>,
     /// Whether the interpreter runs some statements of the program, or looks up some tables.
     pub(super) interprets: bool,
-    /// Whether a statement that the interpreter runs may request a copy of the packet, another pass
-    /// or a message to the control plane.
+    /// Whether a statement, of code or of the interpreter, may request a copy of the packet, another
+    /// pass or a message to the control plane.
     pub(super) requests: bool,
     /// Whether packets may be truncated.
     pub(super) truncates: bool,
@@ -232,8 +232,8 @@ struct Walk<'b> {
     /// The number of statements that the walk may still visit before the program is too long for
     /// bursts.
     left: usize,
-    /// Whether the interpreter runs a statement of the current block that may request a copy of the
-    /// packet, another pass or a message to the control plane.
+    /// Whether a statement of the current block may request a copy of the packet, another pass or a
+    /// message to the control plane.
     requested: bool,
     /// Whether the interpreter computes a checksum of the current block by several statements
     /// (`InternetChecksum`).
@@ -413,6 +413,10 @@ impl Walk<'_> {
                 self.expression(length)
             }
             Statement::Advance(bits) => self.expression(bits),
+            Statement::Request(requested) => {
+                (self.plan.requests, self.requested) = (true, true);
+                requested.values().try_for_each(|value| self.expression(value))
+            }
             Statement::AddEntry(added) => {
                 let Added { missed, values, profile, status, .. } = &**added;
                 values.iter().try_for_each(|(value, ..)| self.expression(value))?;
@@ -517,10 +521,7 @@ impl Walk<'_> {
                 self.shape(*offset, shape, Use::Write)?;
             }
         }
-        for key in &table.keys {
-            self.expression(&key.value)?;
-            key.high.iter().try_for_each(|high| self.expression(high))?;
-        }
+        table.keys.iter().flat_map(Key::values).try_for_each(|value| self.expression(value))?;
         if let Some((hash, to)) = table.members.as_ref().and_then(|members| members.hash.as_ref()) {
             self.block(hash)?;
             self.field(*to, Use::Read)?;
@@ -943,7 +944,9 @@ impl Walk<'_> {
         plan.searches_per_packet = plan.leaves_gate && has(&|layout| layout.fields().is_some());
         for (number, layout) in resolved.tables.iter().filter_map(|table| table.packed.as_ref()) {
             let column = plan.ahead.len() + plan.keys.len();
-            if layout.fields().is_some() && !plan.searches_per_packet {
+            // The columns of a burst hold keys of two words.
+            let has_column = layout.words_in_memory.is_none();
+            if layout.fields().is_some() && has_column && !plan.searches_per_packet {
                 plan.ahead.insert(*number, column);
             }
             if layout.fields().is_none() && Owner::of(layout).is_some() {
@@ -975,6 +978,7 @@ fn is_of_packet(statement: &Statement) -> bool {
             | Statement::Color { .. }
             | Statement::Checksum { .. }
             | Statement::SendTo(_)
+            | Statement::Request(_)
             | Statement::AddEntry(_)
             | Statement::RestartTimer(_)
     )

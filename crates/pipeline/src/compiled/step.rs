@@ -25,7 +25,7 @@ impl Steps<'_, '_> {
     /// Resets the interpreter if it has not yet run for the current packet of a burst.
     pub(super) fn prepare(&mut self, context: &mut Context) {
         if context.requests & NEW_PACKET != 0 {
-            context.requests = 0;
+            context.requests &= !NEW_PACKET;
             self.interpreter.begin_packet_of_code(context.received_length);
         }
     }
@@ -42,18 +42,24 @@ impl Steps<'_, '_> {
 
     /// Informs the interpreter of a lookup in generated code: the table, the key, and the entry
     /// that was found, if any. Steps that run later may depend on it.
-    pub(super) fn begin_look_up(&mut self, number: u64, key: u128, entry: Option<Arc<Stored>>) {
+    ///
+    /// `key` holds the words of the packed key, the most significant one first.
+    pub(super) fn begin_look_up(&mut self, number: u64, key: &[u64], entry: Option<Arc<Stored>>) {
         let position = usize::try_from(number).unwrap_or(usize::MAX);
         let resolved = self.host.resolved.tables.get(position);
         let Some((_, layout)) = resolved.and_then(|resolved| resolved.packed.as_ref()) else {
             return self.host.broken("a lookup in a table that is not packed");
         };
+        let bytes: Vec<u8> = key.iter().flat_map(|word| word.to_be_bytes()).collect();
+        let all = bytes.len() as u64 * 8;
         let keys = resolved.into_iter().flat_map(|resolved| &resolved.keys).zip(layout.keys());
         let keys = keys.map(|(field, (width, above))| {
-            let bits = Bits::unsigned(width, key >> above);
-            if field.signed { bits.cast(width, true) } else { bits }
+            let start = all.checked_sub(u64::from(above) + u64::from(width))?;
+            Bits::read_packet(&bytes, start, width, field.signed)
         });
-        let keys = keys.collect();
+        let Some(keys) = keys.collect::<Option<Vec<Bits>>>() else {
+            return self.host.broken("a key that is wider than its layout");
+        };
         let table = ir::TableId(position as u32);
         self.interpreter.begin_look_up(Lookup { table, keys, entry, colors: Vec::new() });
     }

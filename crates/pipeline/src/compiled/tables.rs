@@ -7,7 +7,7 @@
 use crate::error::RunError;
 use crate::resolved::ResolvedProgram;
 use crate::state::State;
-use crate::table::{ActionCall, CompiledTable, EntryLayout, NO_ACTION};
+use crate::table::{ActionCall, CompiledTable, EntryLayout, NO_ACTION, PackedAction};
 use std::sync::Arc;
 use tables::{Access, Lookups, Reached, Searcher, Worker};
 
@@ -36,6 +36,40 @@ pub(super) struct TableAccess {
     /// The buffer in which an action stores the parameters that it has changed, in tables whose
     /// entries generated code does not write itself.
     pub(super) made: [u64; 4],
+    /// 1 if the table has no entries, and 0 otherwise.
+    pub(super) is_empty: u64,
+    /// The parameters whose address `default` holds, if entries hold addresses.
+    kept: Option<Arc<[u8]>>,
+}
+
+impl TableAccess {
+    /// Sets the parameters of the default action.
+    pub(super) fn set_parameters(&mut self, default: DefaultAction) {
+        let DefaultAction { action: _, words, kept } = default;
+        (self.default, self.kept) = (words, kept);
+    }
+}
+
+/// A default action, or the action of a sample entry, as generated code reads it.
+#[derive(Debug)]
+pub(super) struct DefaultAction {
+    /// The position of the action, as in [`TableAccess::default_action`].
+    pub(super) action: u64,
+    /// The packed parameters of the action, or their address.
+    words: [u64; 4],
+    /// The parameters whose address is in `words`.
+    kept: Option<Arc<[u8]>>,
+}
+
+impl DefaultAction {
+    const fn without_parameters(action: u64) -> Self {
+        Self { action, words: [0; 4], kept: None }
+    }
+
+    fn of(packed: PackedAction) -> Self {
+        let PackedAction { position, bytes, data } = packed;
+        Self { action: position.into(), words: words(&bytes), kept: data }
+    }
 }
 
 /// A worker that has joined the group of workers that use a state's packed tables.
@@ -150,12 +184,17 @@ impl Inside<'_> {
 
     fn table_access(&self, table: &JoinedTable, state: &State) -> TableAccess {
         let sample = self.samples.then(|| table.packed.any()).flatten();
-        let (default_action, default) = match sample {
-            Some((action, values)) => (SAMPLE | u64::from(action), words(&values)),
+        let default = match sample {
+            Some(sample) => {
+                let sample = DefaultAction::of(sample);
+                DefaultAction { action: SAMPLE | sample.action, ..sample }
+            }
             None => default_of(table.position, &table.packed, state),
         };
         let (access, searcher) = table.packed.access(self.worker);
-        TableAccess { access, searcher, default_action, default, made: [0; 4] }
+        let is_empty = u64::from(table.packed.is_empty());
+        let DefaultAction { action: default_action, words: default, kept } = default;
+        TableAccess { access, searcher, default_action, default, made: [0; 4], is_empty, kept }
     }
 
     /// Calls `work`, which changes tables for the current packet. During the call the worker is
@@ -248,29 +287,27 @@ impl Drop for Joined {
     }
 }
 
-fn default_of(position: usize, table: &CompiledTable, state: &State) -> (u64, [u64; 4]) {
+fn default_of(position: usize, table: &CompiledTable, state: &State) -> DefaultAction {
     // The host call fails for a table or an action that is not there, and reports that.
-    let by_host_call = (BY_HOST_CALL, [0; 4]);
+    let by_host_call = DefaultAction::without_parameters(BY_HOST_CALL);
     let Some(of) = state.tables.get(position) else { return by_host_call };
     let call = {
         let default = of.default();
         if default.is_left_out && table.layout.skips_default {
-            return (NO_ACTION, [0; 4]);
+            return DefaultAction::without_parameters(NO_ACTION);
         }
         default.cell.call()
     };
     match pack(&table.layout, &call) {
-        Some((position, _)) if table.layout.writing() >> position & 1 == 1 => by_host_call,
-        Some((position, words)) => (u64::from(position), words),
+        Some(default) if table.layout.writing() >> default.action & 1 == 1 => by_host_call,
+        Some(default) => default,
         None => by_host_call,
     }
 }
 
-/// Returns the action of an entry as generated code reads it: the action's position in the table's
-/// list, and its packed parameters.
-pub(super) fn pack(layout: &EntryLayout, call: &ActionCall) -> Option<(u16, [u64; 4])> {
-    let (position, bytes) = layout.pack(call)?;
-    Some((position, words(&bytes)))
+/// Returns a default action as generated code reads it.
+pub(super) fn pack(layout: &EntryLayout, call: &ActionCall) -> Option<DefaultAction> {
+    layout.pack(call).map(DefaultAction::of)
 }
 
 fn words(bytes: &[u8; 32]) -> [u64; 4] {

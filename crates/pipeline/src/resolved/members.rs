@@ -66,10 +66,11 @@ impl Resolver<'_> {
         if let (true, ExpressionKind::Read(place)) = (self.layout.dialect.is_bmv2(), &input.kind) {
             return self.piece(place, pieces);
         }
-        if let Shape::Wide { width, .. } = self.shape(input.type_id) {
-            let (low, high) = self.wide_key(input)?;
-            self.computed_input(high, width - 64, block, pieces)?;
-            return self.computed_input(low, 64, block, pieces);
+        if let Shape::Wide { .. } = self.shape(input.type_id) {
+            for part in self.wide_key(input)?.into_iter().rev() {
+                self.computed_input(part.value, part.width, block, pieces)?;
+            }
+            return Ok(());
         }
         let (width, _) = self.number(input.type_id)?;
         let value = self.key(input)?;

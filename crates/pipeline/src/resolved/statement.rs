@@ -318,6 +318,12 @@ impl Resolver<'_> {
                 out.push(Statement::Truncate(length));
                 Ok(())
             }
+            ExternFunction::Clone
+            | ExternFunction::ClonePreservingFieldList
+            | ExternFunction::ResubmitPreservingFieldList
+            | ExternFunction::RecirculatePreservingFieldList => {
+                self.request(function, arguments, out)
+            }
             ExternFunction::SendToPort => {
                 let Some(ir::Argument::In(port)) = arguments.first() else {
                     return self.refuse("a packet that is sent to no port");

@@ -1,11 +1,13 @@
 //! Resolves tables: their keys, and the actions that run for their entries.
 
 use super::statement::Formal;
-use super::{Expression, Field, General, Key, Offset, Outcome, Resolver, Table, TableAction};
+use super::{
+    Expression, Field, General, Key, KeyPart, Offset, Outcome, Resolver, Table, TableAction,
+};
 use crate::dialect::Dialect;
 use crate::error::CompileError;
 use crate::layout::{Touched, each_statement_in, field_of_key};
-use crate::resolved::shape::{DATA, Scalar, Shape, Storage};
+use crate::resolved::shape::{Scalar, Shape, Storage};
 use crate::table::{EntryLayout, design};
 use ir::{ExpressionKind, ExternCallee, MatchKind, StatementKind, TableId};
 use std::collections::HashSet;
@@ -25,8 +27,8 @@ impl Resolver<'_> {
         let found = match self.packed_table(id, table) {
             Ok(found) => found,
             Err(error) => {
-                self.soft(error)?;
-                self.general_table(table)?
+                let why = self.soft(error)?;
+                self.general_table(table, why)?
             }
         };
         if let Some(place) = self.tables.get_mut(id.index()) {
@@ -66,18 +68,18 @@ impl Resolver<'_> {
         let chooses = table.implementation.is_some();
         for key in table.keys.iter().filter(|key| !chooses || key.match_kind != MatchKind::Selector)
         {
-            let Shape::Wide { width, signed } = self.shape(key.expression.type_id) else {
-                let (width, signed) = self.number(key.expression.type_id)?;
-                let value = self.key(&key.expression)?;
-                keys.push(Key { value, high: None, width, signed, offset });
-                offset += width.div_ceil(8);
-                continue;
+            let (width, signed, parts) = match self.shape(key.expression.type_id) {
+                Shape::Wide { .. } if packed.is_err() => {
+                    return self.refuse("a key of more than 64 bits in a table that is not packed");
+                }
+                Shape::Wide { width, signed } => (width, signed, self.wide_key(&key.expression)?),
+                _ => {
+                    let (width, signed) = self.number(key.expression.type_id)?;
+                    let value = self.key(&key.expression)?;
+                    (width, signed, vec![KeyPart { value, width, above: 0 }])
+                }
             };
-            if packed.is_err() {
-                return self.refuse("a key of more than 64 bits in a table that is not packed");
-            }
-            let (value, high) = self.wide_key(&key.expression)?;
-            keys.push(Key { value, high: Some(high), width, signed, offset });
+            keys.push(Key { parts, width, signed, offset });
             offset += width.div_ceil(8);
         }
         let members = match table.implementation {
@@ -118,15 +120,28 @@ impl Resolver<'_> {
             }
             actions.push(action);
         }
-        let packed = packed.ok().map(|layout| {
-            self.packed.push(id.index());
-            (self.packed.len() as u32 - 1, Arc::new(layout))
-        });
-        Ok(Table { before_keys, keys, actions, packed, members, general: None, directs })
+        let (packed, interpreted) = match packed {
+            Ok(layout) => {
+                self.packed.push(id.index());
+                (Some((self.packed.len() as u32 - 1, Arc::new(layout))), None)
+            }
+            // A table without keys has only its default action.
+            Err(why) => (None, (!table.keys.is_empty()).then(|| self.lookups_of(table, why))),
+        };
+        let general = None;
+        Ok(Table { before_keys, keys, actions, packed, members, general, directs, interpreted })
     }
 
-    /// Resolves a table that the interpreter looks up and whose actions code runs.
-    fn general_table(&mut self, table: &ir::Table) -> Outcome<Table> {
+    /// Returns the place of a table whose lookups are left to the interpreter, and a description of
+    /// them with the reason.
+    fn lookups_of(&self, table: &ir::Table, why: &str) -> (String, String) {
+        let name = &table.name;
+        (self.layout.place_in_source(table.location), format!("the lookup in table {name} ({why})"))
+    }
+
+    /// Resolves a table that the interpreter looks up, for the reason `why`, and whose actions code
+    /// runs.
+    fn general_table(&mut self, table: &ir::Table, why: String) -> Outcome<Table> {
         let layout = self.layout;
         let before_keys = self.block(&table.before_keys)?;
         let mut touched = Touched::default();
@@ -143,9 +158,9 @@ impl Resolver<'_> {
             general.data.push(data);
             actions.push(action);
         }
-        let general = Some(general);
+        let (general, interpreted) = (Some(general), Some(self.lookups_of(table, &why)));
         let (keys, packed, members, directs) = (Vec::new(), None, None, None);
-        Ok(Table { before_keys, keys, actions, packed, members, general, directs })
+        Ok(Table { before_keys, keys, actions, packed, members, general, directs, interpreted })
     }
 
     /// Returns an error unless generated code can compute the value of a table's key.
@@ -160,48 +175,30 @@ impl Resolver<'_> {
     /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
     /// under a mask.
     pub(super) fn key(&mut self, key: &ir::Expression) -> Outcome<Expression> {
-        let field = field_of_key(key);
         let value = self.expression(key)?;
-        let header = match &field.kind {
+        let header = self.header_of_key(key)?;
+        Ok(if_valid(header, value))
+    }
+
+    /// Returns the header on whose validity a table's key depends, if there is one.
+    fn header_of_key(&mut self, key: &ir::Expression) -> Outcome<Option<super::Address>> {
+        Ok(match &field_of_key(key).kind {
             ExpressionKind::Read(place) if self.is_wide(place) => {
                 let whole = self.sliced_wide(place).map(|(whole, ..)| whole);
                 self.wide_place(&whole.unwrap_or_else(|| place.clone()))?.header()
             }
             ExpressionKind::Read(place) => self.resolve(place)?.header,
             _ => None,
-        };
-        if let Some(header) = header {
-            return Ok(Expression::LoadIfValid { header, value: Box::new(value) });
-        }
-        Ok(value)
+        })
     }
 
-    /// Resolves a table's key that is a header field of more than 64 bits. Returns its lowest 64
-    /// bits, and the bits above them.
-    pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<(Expression, Expression)> {
-        let too_wide = "a key of more than 64 bits that is not a field of a header in whole bytes";
-        let ExpressionKind::Read(place) = &key.kind else { return self.refuse(too_wide) };
-        let mut header = place.clone();
-        let Some(ir::Projection::Field(position)) = header.path.pop() else {
-            return self.refuse(too_wide);
-        };
-        let found = self.resolve(&header)?;
-        let Shape::Header(of) = &found.shape else { return self.refuse(too_wide) };
-        let field = of.fields.get(position as usize);
-        let Some(field) = field.filter(|field| (65..=128).contains(&field.width)) else {
-            return self.refuse(too_wide);
-        };
-        let above = field.width - 64;
-        if !(field.bit + above).is_multiple_of(8) || field.bit % 8 + above > 64 {
-            return self.refuse(too_wide);
-        }
-        let part = |bit, width| {
-            let storage = Storage::Packed { bit };
-            let scalar = Scalar { width, signed: false, storage };
-            let value = Expression::Load(Field { address: found.address.plus(DATA), scalar });
-            Expression::LoadIfValid { header: found.address, value: Box::new(value) }
-        };
-        Ok((part(field.bit + above, 64), part(field.bit, above)))
+    /// Resolves a table's key of more than 64 bits. Returns its parts, the least significant one
+    /// first.
+    pub(super) fn wide_key(&mut self, key: &ir::Expression) -> Outcome<Vec<KeyPart>> {
+        let header = self.header_of_key(key)?;
+        let parts = self.parts_of_key(key)?;
+        let valid = |part: KeyPart| KeyPart { value: if_valid(header, part.value), ..part };
+        Ok(parts.into_iter().map(valid).collect())
     }
 
     /// Resolves an action of a table. Returns it with the offset and shape of each parameter that
@@ -301,5 +298,14 @@ impl Resolver<'_> {
             });
             blocks.extend(called);
         }
+    }
+}
+
+/// Returns the value of a table's key that is zero if the given header, of which it is a field, is
+/// invalid.
+fn if_valid(header: Option<super::Address>, value: Expression) -> Expression {
+    match header {
+        Some(header) => Expression::LoadIfValid { header, value: Box::new(value) },
+        None => value,
     }
 }

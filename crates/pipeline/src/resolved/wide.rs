@@ -6,7 +6,7 @@
 //! interpreter.
 
 use super::shape::{DATA, Scalar, Shape, Storage};
-use super::{Address, Block, Expression, Field, Outcome, Resolver, Statement, mask};
+use super::{Address, Block, Expression, Field, KeyPart, Outcome, Resolver, Statement, mask};
 use ir::bits::Bits;
 use ir::{BinaryOperator, ExpressionKind, Place, Projection, Type, TypeId, UnaryOperator, Value};
 
@@ -160,6 +160,23 @@ impl Resolver<'_> {
         self.refuse("a number of more than 64 bits")
     }
 
+    /// Resolves a table's key of more than 64 bits. Returns its parts, the least significant one
+    /// first, without regard to the validity of headers.
+    pub(super) fn parts_of_key(&mut self, key: &ir::Expression) -> Outcome<Vec<KeyPart>> {
+        let refused = "a key of more than 64 bits that is not computed part by part";
+        let Some(width) = self.wide_width(key.type_id) else { return self.refuse(refused) };
+        for size in SIZES {
+            let Some(values) = self.wide_parts(key, width, size)? else { continue };
+            let part = |(value, (high, low)): (Expression, (u32, u32))| KeyPart {
+                value,
+                width: high - low + 1,
+                above: low,
+            };
+            return Ok(values.into_iter().zip(ranges(width, size)).map(part).collect());
+        }
+        self.refuse(refused)
+    }
+
     /// Resolves `==` and `!=` of numbers of more than 64 bits.
     pub(super) fn compare_wide(
         &mut self,
@@ -217,10 +234,25 @@ impl Resolver<'_> {
                 };
                 Some(parts.map(part).collect())
             }
-            ExpressionKind::Read(place) => {
-                let found = self.wide_place(place)?;
-                found.parts(size).filter(|_| found.width == width).map(load)
-            }
+            ExpressionKind::Read(place) => match self.sliced_wide(place) {
+                Some((whole, _, low)) => {
+                    let found = self.wide_place(&whole)?;
+                    let part = |(high, below)| found.part(low + high, low + below);
+                    ranges(width, size).map(part).collect::<Option<_>>().map(load)
+                }
+                None => {
+                    let found = self.wide_place(place)?;
+                    found.parts(size).filter(|_| found.width == width).map(load)
+                }
+            },
+            ExpressionKind::Slice { operand, low, .. } => match &operand.kind {
+                ExpressionKind::Read(whole) if self.is_wide(whole) => {
+                    let found = self.wide_place(whole)?;
+                    let part = |(high, below)| found.part(low + high, low + below);
+                    ranges(width, size).map(part).collect::<Option<_>>().map(load)
+                }
+                _ => None,
+            },
             ExpressionKind::Unary(UnaryOperator::Complement, operand) => {
                 let parts = self.wide_parts(operand, width, size)?;
                 let complement = |(operand, (high, low))| Expression::Complement {

@@ -16,12 +16,14 @@ mod choosing;
 pub(crate) use self::choosing::{Chooser, Choosing, Member, NO_ACTION};
 
 use super::entry::ActionCall;
-use super::packing::EntryLayout;
+use super::packing::{EntryLayout, PackedAction};
 use super::stored::{EntryState, Stored};
+use crate::sync::lock;
 use crate::value::Value;
 use ir::{ActionId, EntryStore, Replicas, TableStorage, UpdateMethod};
+use std::collections::HashMap;
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tables::{
     Design, EntryLock, Keys, Match, PackedTable, Storage, Synchronisation, TableError,
     TableSettings, Wait, WorkerGroup,
@@ -32,6 +34,9 @@ use tables::{
 pub(crate) struct CompiledTable {
     pub(crate) layout: Arc<EntryLayout>,
     entries: PackedTable,
+    /// The action of each entry, by the position in the table's list, with its parameters, by the
+    /// key of the entry. Empty unless entries hold the addresses of parameters.
+    data: Mutex<HashMap<u128, (u16, Arc<[u8]>)>>,
     /// The lists of members from which packets choose, if entries run members of an action profile.
     choosing: Option<Choosing>,
 }
@@ -66,14 +71,18 @@ impl CompiledTable {
             writes_words: layout.writes_words(),
         };
         let entries = PackedTable::new(group, &settings)?;
-        Ok(Arc::new(Self { layout, entries, choosing }))
+        Ok(Arc::new(Self { layout, entries, data: Mutex::default(), choosing }))
     }
 
     /// Inserts an entry with its action. Returns the key under which it is stored, or `None` if
     /// there is no space or the layout cannot hold the entry.
     pub(super) fn insert(&self, entry: &Arc<Stored>, call: &ActionCall) -> Option<u128> {
-        let (action, bytes) = self.layout.pack(call)?;
-        self.put_in(entry, action, bytes)
+        let PackedAction { position, bytes, data } = self.layout.pack(call)?;
+        let key = self.put_in(entry, position, bytes)?;
+        if let Some(data) = data {
+            lock(&self.data).insert(key, (position, data));
+        }
+        Some(key)
     }
 
     /// Inserts an entry with the given packed parameters. Returns the key under which it is stored,
@@ -93,23 +102,46 @@ impl CompiledTable {
 
     /// Removes the entry with this key. Returns the action that it had.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
+        // Packets may read the parameters until the entry has been removed.
+        let kept = lock(&self.data).remove(&key);
         let (action, bytes) = self.entries.take(key)?;
-        self.layout.unpack(action.0, &bytes)
+        self.unpack(kept, action.0, &bytes)
     }
 
     pub(super) fn read(&self, key: u128) -> Option<ActionCall> {
+        if self.layout.by_address {
+            let (position, data) = lock(&self.data).get(&key).cloned()?;
+            return self.layout.unpack(position, &data);
+        }
         let (action, bytes) = self.entries.read(key)?;
         self.layout.unpack(action.0, &bytes)
     }
 
     /// Replaces the action of the entry with this key. Returns the previous action.
     pub(super) fn replace(&self, key: u128, call: &ActionCall) -> Option<ActionCall> {
-        let (position, mut packed) = self.layout.pack(call)?;
+        let PackedAction { position, bytes: mut packed, data } = self.layout.pack(call)?;
         let (action, bytes) = self.entries.change(key, |_, bytes| {
             self.layout.keep_owner(&mut packed, bytes);
             Some((tables::ActionId(position), self.parameters(&packed).to_vec()))
         })?;
-        self.layout.unpack(action.0, &bytes)
+        // The change has ended, so no packet reads the previous parameters any more.
+        let before = data.and_then(|data| lock(&self.data).insert(key, (position, data)));
+        self.unpack(before, action.0, &bytes)
+    }
+
+    /// Returns the action of an entry from its position in the table's list and the bytes of the
+    /// entry, or from what was behind the address that the entry held.
+    fn unpack(
+        &self,
+        behind: Option<(u16, Arc<[u8]>)>,
+        position: u16,
+        bytes: &[u8],
+    ) -> Option<ActionCall> {
+        match behind {
+            Some((position, data)) => self.layout.unpack(position, &data),
+            None if self.layout.by_address => None,
+            None => self.layout.unpack(position, bytes),
+        }
     }
 
     /// Writes the parameters that an action has changed to the entry with this key. Does nothing if
@@ -136,12 +168,18 @@ impl CompiledTable {
         }
     }
 
-    /// Returns the packed action and parameters of some entry, or `None` if the table is empty.
-    pub(crate) fn any(&self) -> Option<(u16, [u8; 32])> {
-        let (action, values) = self.entries.any()?;
+    /// Returns the packed action of some entry, or `None` if the table is empty.
+    pub(crate) fn any(&self) -> Option<PackedAction> {
         let mut bytes = [0; 32];
+        if self.layout.by_address {
+            let (position, data) = lock(&self.data).values().next().cloned()?;
+            let address = data.as_ptr().expose_provenance().to_ne_bytes();
+            bytes.iter_mut().zip(address).for_each(|(to, from)| *to = from);
+            return Some(PackedAction { position, bytes, data: Some(data) });
+        }
+        let (action, values) = self.entries.any()?;
         bytes.iter_mut().zip(values).for_each(|(byte, value)| *byte = value);
-        Some((action.0, bytes))
+        Some(PackedAction { position: action.0, bytes, data: None })
     }
 
     fn parameters<'b>(&self, bytes: &'b [u8; 32]) -> &'b [u8] {

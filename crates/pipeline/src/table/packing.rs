@@ -1,8 +1,8 @@
 //! The packed layout of a table's entries: all keys are in one number, and the parameters of the
-//! action in a few words.
+//! action in a few words, or behind an address if they take more.
 //!
-//! If some keys are not matched exactly, the best entry is searched first, and the number of that
-//! entry is the key under which it is stored. Machine code and the packed table that it shares with
+//! If some keys are not matched exactly, or all keys together have more than 128 bits, the best
+//! entry is searched first, and the number of that entry is the key under which it is stored. Machine code and the packed table that it shares with
 //! the interpreter ([`super::packed`]) use the same layout.
 
 use super::entry::{self, ActionCall, FieldMatch};
@@ -11,15 +11,18 @@ use crate::layout::Layout;
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, ExternId, ExternType, MatchKind, UpdateMethod};
+use std::sync::Arc;
 use tables::{Finder, MatchField};
 
-/// The maximum width in bits of a packed key, the number that contains all keys of an entry.
+/// The maximum width in bits of the packed key of an entry that is stored under its key.
 const MAX_KEY: u32 = 128;
 /// The width in bits of an entry's number, under which it is stored if keys are not matched
-/// exactly.
+/// exactly or are too wide.
 const NUMBER: u32 = 32;
-/// The maximum size in bytes of an action's packed parameters.
+/// The maximum size in bytes of the packed parameters in an entry.
 const MAX_PARAMETERS: u32 = 32;
+/// The maximum size in bytes of an action's packed parameters behind an address.
+const MAX_DATA: u32 = 4096;
 /// The maximum width in bits of an action's parameter.
 const MAX_NUMBER: u32 = 128;
 /// The size of an address in bytes.
@@ -36,11 +39,17 @@ pub(crate) struct EntryLayout {
     /// The positions of the matched keys among all keys of the table. Keys that are only inputs of
     /// an action selector's hash are left out.
     matched: Vec<usize>,
-    /// The match kind of each matched key. `None` if all keys are matched exactly.
+    /// The match kind of each matched key. `None` if all keys are matched exactly and have at most
+    /// 128 bits together.
     fields: Option<Vec<MatchField>>,
+    /// The number of 64-bit words of a packed key in memory, the most significant one first. `None`
+    /// if keys have at most 128 bits, which generated code passes as two words.
+    pub(crate) words_in_memory: Option<usize>,
     /// The width in bits of the key under which an entry is stored.
     pub(crate) key_bits: u32,
     pub(crate) parameter_bytes: u32,
+    /// Whether entries hold the address of their parameters, because these take too many bytes.
+    pub(crate) by_address: bool,
     /// The layouts of the table's actions, in the table's order.
     pub(crate) actions: Vec<ActionLayout>,
     /// The offset in an entry's packed parameters of the address of its account, after all
@@ -63,10 +72,24 @@ pub(crate) struct EntryLayout {
     pub(crate) ageing: Ageing,
 }
 
+/// An action with its packed parameters.
+#[derive(Debug)]
+pub(crate) struct PackedAction {
+    /// The position of the action in the table's list.
+    pub(crate) position: u16,
+    /// The bytes that an entry holds: the parameters, or the address of `data`.
+    pub(crate) bytes: [u8; 32],
+    /// The parameters, if entries hold their address. They must be kept as long as packets may read
+    /// them.
+    pub(crate) data: Option<Arc<[u8]>>,
+}
+
 /// The layout of an action's parameters in the entries that run it.
 #[derive(Debug)]
 pub(crate) struct ActionLayout {
     action: ActionId,
+    /// The size of the packed parameters in bytes.
+    bytes: u32,
     pub(crate) parameters: Vec<Packed>,
     /// The positions of the parameters that the action may change.
     references: Vec<usize>,
@@ -142,7 +165,9 @@ impl EntryLayout {
         packed.ageing = Ageing::of(table);
         let goes_and_comes = packed.ageing == Ageing::Delete || table.add_on_miss;
         if goes_and_comes && packed.fields.is_some() {
-            return Err("packets add entries or find them gone, and keys are not exact");
+            return Err(
+                "packets add entries or find them gone, and keys are not exact or have more than 128 bits",
+            );
         }
         packed.updates_out_of_place =
             table.storage.update != UpdateMethod::Pointer && packed.writing() != 0;
@@ -160,18 +185,27 @@ impl EntryLayout {
         let has_directs = packed.counts || packed.meters;
         let is_spoken_of =
             has_directs || packed.ageing != Ageing::None || packed.updates_out_of_place;
-        if is_spoken_of || table.add_on_miss {
+        let has_owner = is_spoken_of || table.add_on_miss;
+        let room = if has_owner { MAX_PARAMETERS - ADDRESS } else { MAX_PARAMETERS };
+        if data > room {
+            if packed.writing() != 0 || table.add_on_miss {
+                return Err(
+                    "an action has more than 32 bytes of data, or 24 where entries have counters, meters or a timeout, \
+                     and packets write or add entries",
+                );
+            }
+            if data > MAX_DATA {
+                return Err("an action has more than 4096 bytes of data");
+            }
+            packed.by_address = true;
+            data = ADDRESS;
+        }
+        if has_owner {
             let owner = data.next_multiple_of(ADDRESS);
             packed.owner = Some(owner);
             data = owner + ADDRESS;
         }
         packed.parameter_bytes = data.max(1);
-        if packed.parameter_bytes > MAX_PARAMETERS {
-            return Err(
-                "an action has more than 32 bytes of data, or 24 where entries have counters or meters, time out, or are not \
-                 written in place",
-            );
-        }
         Ok(packed)
     }
 
@@ -190,13 +224,15 @@ impl EntryLayout {
     /// Returns the layout for the keys of a table, without actions, or the reason why they cannot
     /// be packed.
     fn of_keys(shapes: &[KeyShape]) -> Result<Self, &'static str> {
-        let with = |keys, fields, key_bits| {
+        let with = |keys, fields: Option<Vec<MatchField>>, key_bits| {
             Ok(Self {
                 keys,
                 matched: (0..shapes.len()).collect(),
+                words_in_memory: fields.as_deref().and_then(Finder::words_in_memory),
                 fields,
                 key_bits,
                 parameter_bytes: 1,
+                by_address: false,
                 actions: Vec::new(),
                 owner: None,
                 updates_out_of_place: false,
@@ -207,12 +243,8 @@ impl EntryLayout {
                 ageing: Ageing::None,
             })
         };
-        let too_wide = "the key has more than 128 bits";
-        if shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
-            let bits = shapes.iter().fold(0_u32, |sum, shape| sum.saturating_add(shape.width));
-            if bits > MAX_KEY {
-                return Err(too_wide);
-            }
+        let bits = shapes.iter().fold(0_u32, |sum, shape| sum.saturating_add(shape.width));
+        if bits <= MAX_KEY && shapes.iter().all(|shape| shape.kind == MatchKind::Exact) {
             // The first key is in the highest bits of the packed number.
             let mut above = bits;
             let place = |shape: &KeyShape| {
@@ -227,7 +259,7 @@ impl EntryLayout {
         if prefixes > 1 && !has_priorities {
             return Err("several keys are prefixes");
         }
-        let places = Finder::places(&fields).ok_or(too_wide)?;
+        let places = Finder::places(&fields).ok_or("the key has more than 1024 bits")?;
         let keys = shapes.iter().map(|shape| shape.width).zip(places).collect();
         with(keys, Some(fields), NUMBER)
     }
@@ -261,8 +293,9 @@ impl EntryLayout {
         self.keys.iter().copied()
     }
 
-    /// Returns how each matched key is matched, or `None` if all are matched exactly. If some are
-    /// not, the number of the best entry is searched before the entry is looked up.
+    /// Returns how each matched key is matched, or `None` if all are matched exactly and have at most
+    /// 128 bits together. Otherwise the number of the best entry is searched before the entry is
+    /// looked up.
     pub(crate) fn fields(&self) -> Option<&[MatchField]> {
         self.fields.as_deref()
     }
@@ -275,8 +308,8 @@ impl EntryLayout {
         fields.iter().all(|field| matches!(field.kind, Exact | Lpm))
     }
 
-    /// Returns the matches of an entry in the form of the crate `tables`, for a table whose keys
-    /// are not all matched exactly.
+    /// Returns the matches of an entry in the form of the crate `tables`, for a table whose entries
+    /// are stored by number.
     pub(crate) fn field_matches(&self, matches: &[FieldMatch]) -> Option<Vec<tables::FieldMatch>> {
         let fields = self.fields.as_ref()?;
         let each = fields.iter().zip(&self.matched);
@@ -294,15 +327,26 @@ impl EntryLayout {
         Some(packed)
     }
 
-    /// Returns the position of an action in the table's list, and its packed parameters.
-    pub(crate) fn pack(&self, call: &ActionCall) -> Option<(u16, [u8; 32])> {
+    /// Packs the parameters of an action.
+    pub(crate) fn pack(&self, call: &ActionCall) -> Option<PackedAction> {
         let position = self.actions.iter().position(|known| known.action == call.action)?;
         let action = self.actions.get(position)?;
-        let mut bytes = [0; 32];
-        for (packed, argument) in action.parameters.iter().zip(&call.arguments) {
-            packed.write(&mut bytes, argument)?;
+        let position = u16::try_from(position).ok()?;
+        let mut bytes = [0; MAX_PARAMETERS as usize];
+        let write = |bytes: &mut [u8]| {
+            let mut arguments = action.parameters.iter().zip(&call.arguments);
+            arguments.try_for_each(|(packed, argument)| packed.write(bytes, argument))
+        };
+        if !self.by_address {
+            write(&mut bytes)?;
+            return Some(PackedAction { position, bytes, data: None });
         }
-        Some((u16::try_from(position).ok()?, bytes))
+        let mut data = vec![0; action.bytes as usize];
+        write(&mut data)?;
+        let data: Arc<[u8]> = data.into();
+        let address = data.as_ptr().expose_provenance();
+        bytes.iter_mut().zip(address.to_ne_bytes()).for_each(|(to, from)| *to = from);
+        Some(PackedAction { position, bytes, data: Some(data) })
     }
 
     /// Stores the address of an entry's account in its packed parameters, if the layout has room
@@ -342,7 +386,7 @@ impl EntryLayout {
     }
 
     /// Returns the action at a position of the table's list with the arguments that packed
-    /// parameters hold.
+    /// parameters hold. If entries hold an address, `bytes` are those at the address.
     pub(crate) fn unpack(&self, position: u16, bytes: &[u8]) -> Option<ActionCall> {
         let action = self.actions.get(usize::from(position))?;
         let arguments = action.parameters.iter().map(|packed| packed.read(bytes));
@@ -383,21 +427,18 @@ fn field(shape: &KeyShape) -> Result<MatchField, &'static str> {
 
 fn field_match(field: &MatchField, found: &FieldMatch) -> Option<tables::FieldMatch> {
     use tables::{FieldMatch as Of, MatchKind as Kind};
-    let bytes = |value: &Bits| {
-        let all = value.to_u128()?.to_be_bytes();
-        Some(all.get(all.len().checked_sub(field.bits.div_ceil(8) as usize)?..)?.to_vec())
-    };
+    let bytes = |value: &Bits| value.cast(field.bits, false).to_be_bytes();
     Some(match (field.kind, found) {
-        (Kind::Exact | Kind::Optional, FieldMatch::Exact(value)) => Of::Exact(bytes(value)?),
+        (Kind::Exact | Kind::Optional, FieldMatch::Exact(value)) => Of::Exact(bytes(value)),
         (Kind::Lpm, FieldMatch::Lpm { value, prefix_length }) => {
             let mask = Bits::prefix_mask(field.bits, *prefix_length);
-            Of::Lpm(bytes(&value.bit_and(&mask))?, *prefix_length)
+            Of::Lpm(bytes(&value.bit_and(&mask)), *prefix_length)
         }
         (Kind::Ternary, FieldMatch::Ternary { value, mask }) => {
-            Of::Ternary(bytes(&value.bit_and(mask))?, bytes(mask)?)
+            Of::Ternary(bytes(&value.bit_and(mask)), bytes(mask))
         }
         (Kind::Range, FieldMatch::Range { low, high }) if low.compare(high).is_le() => {
-            Of::Range(bytes(low)?, bytes(high)?)
+            Of::Range(bytes(low), bytes(high))
         }
         (Kind::Lpm | Kind::Ternary | Kind::Range | Kind::Optional, FieldMatch::Any) => Of::Any,
         _ => return None,
@@ -430,7 +471,7 @@ impl ActionLayout {
             parameters.push(Packed { offset, bytes, like: like.clone() });
             references.extend(parameter.reference.then_some(position));
         }
-        Ok((Self { action: id, parameters, references }, end))
+        Ok((Self { action: id, bytes: end, parameters, references }, end))
     }
 }
 

@@ -89,6 +89,18 @@ impl Both {
         self.code.interpreted().count()
     }
 
+    /// Returns the descriptions of what machine code leaves to the interpreter.
+    pub(crate) fn interpreted(&self) -> Vec<String> {
+        self.code.interpreted().map(|(place, what)| format!("{place}: {what}")).collect()
+    }
+
+    /// Returns the names of the tables that machine code does not search itself.
+    pub(crate) fn interpreted_tables(&self) -> Vec<&str> {
+        let tables = self.compiled.program().tables.iter().zip(0..);
+        let left = tables.filter(|(_, number)| !self.code.stores(ir::TableId(*number)));
+        left.map(|(table, _)| table.name.as_str()).collect()
+    }
+
     /// Adds an idle worker if `shares` is true. Removes all idle workers otherwise.
     pub(crate) fn share(&mut self, shares: bool) {
         self.others.clear();

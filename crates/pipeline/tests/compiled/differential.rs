@@ -48,6 +48,8 @@ fn packet(choose: &mut Choices<'_>) -> Vec<u8> {
             (0..=2, 2) => 0,
             (0..=2, 3) => choose(12) as u8,
             (0, _) => choose(3) as u8,
+            // Wide fields are mostly small numbers, as in entries.
+            (2, 18..) if choose(8) > 0 => 0,
             (1, _) if choose(2) == 0 => 0xff,
             _ => choose(256) as u8,
         })

@@ -75,6 +75,8 @@ fn field_lists_are_the_same_in_every_spelling_of_their_number() {
             let session = CloneSession { replicas, ..CloneSession::default() };
             switch.set_clone_session(9, Some(session));
         });
+        // Machine code makes the request itself.
+        assert_eq!((both.one_by_one(), both.interpreted_steps()), (None, 0));
         let outputs = both.packet(1, &[0, 0]).expect("no error");
         let outputs: Vec<_> = outputs.into_iter().map(|one| (one.port, one.packet)).collect();
         assert_eq!(

@@ -101,7 +101,7 @@ fn number(number: &BigUint) -> String {
 }
 
 /// Breaks text at spaces into lines of at most `WIDTH` columns, each of which starts with `indent`.
-fn wrapped(indent: &str, words: &str) -> String {
+pub(super) fn wrapped(indent: &str, words: &str) -> String {
     let parts = tree::parts(words, WIDTH - indent.len(), 0);
     parts.iter().map(|part| format!("{indent}{part}\n")).collect()
 }

@@ -123,6 +123,7 @@ fn only_emits(resolved: &ResolvedProgram, deparser: Callee) -> bool {
             | Statement::MeterEntry { .. }
             | Statement::Color { .. }
             | Statement::SendTo(_)
+            | Statement::Request(_)
             | Statement::AddEntry(_)
             | Statement::RestartTimer(_)
             | Statement::Interpret { .. } => false,

@@ -186,8 +186,9 @@ impl Compiled {
         let stop = scratch.stop.clone();
         // The interpreter is only created for programs that need it, since that takes longer than
         // some packets do.
-        let interprets =
-            bursts.as_ref().is_some_and(|(plan, _)| plan.interprets || fast_path.psa.is_some());
+        let interprets = bursts
+            .as_ref()
+            .is_some_and(|(plan, _)| plan.interprets || plan.requests || fast_path.psa.is_some());
         let mut interpreter = match interprets {
             true => Some(Interpreter::new(&core.layout, &core.state, scratch, None, now)?),
             false => None,

@@ -26,7 +26,7 @@ use crate::compiled::plan::{Plan, PlannedHeader};
 use crate::error::InternalError;
 use crate::layout::MetadataField as Of;
 use crate::resolved::shape::DATA;
-use crate::resolved::{Callee, Expression, Field, Offset, ResolvedProgram, Table};
+use crate::resolved::{Callee, Expression, Field, Key, Offset, ResolvedProgram, Table};
 use crate::table::EntryLayout;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
@@ -145,8 +145,8 @@ impl<'m> Function<'_, 'm> {
             // field.
             self.set_context_field(context_offset::CHECKSUM_ERROR, zero);
         }
-        if plan.interprets {
-            let new = self.number(NEW_PACKET);
+        if plan.interprets || plan.requests {
+            let new = self.number(if plan.interprets { NEW_PACKET } else { 0 });
             self.set_word(self.context, context_offset::REQUESTS, new);
         }
         self.run_block(burst_loop, VERIFY);
@@ -654,7 +654,7 @@ fn tables_with_known_keys<'b>(
 ) -> impl Iterator<Item = (u32, &'b Table, &'b EntryLayout)> {
     resolved.tables.iter().filter_map(move |table| {
         let (number, layout) = table.packed.as_ref()?;
-        let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
+        let mut keys = table.keys.iter().flat_map(Key::values);
         let are_known =
             table.before_keys.is_empty() && keys.all(|value| is_parsed(value, fast_path, plan));
         are_known.then_some((*number, table, &**layout))

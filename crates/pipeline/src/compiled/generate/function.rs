@@ -39,6 +39,13 @@ pub(super) mod context_offset {
     pub(in crate::compiled::generate) const CHECKSUM_ERROR: usize =
         offset_of!(Context, checksum_error);
     pub(in crate::compiled::generate) const REQUESTS: usize = offset_of!(Context, requests);
+    pub(in crate::compiled::generate) const CLONE_SESSION: usize =
+        offset_of!(Context, clone_session);
+    pub(in crate::compiled::generate) const CLONE_LIST: usize = offset_of!(Context, clone_list);
+    pub(in crate::compiled::generate) const RESUBMIT_LIST: usize =
+        offset_of!(Context, resubmit_list);
+    pub(in crate::compiled::generate) const RECIRCULATE_LIST: usize =
+        offset_of!(Context, recirculate_list);
     pub(in crate::compiled::generate) const RECEIVED_LENGTH: usize =
         offset_of!(Context, received_length);
     pub(in crate::compiled::generate) const TABLES: usize = offset_of!(Context, tables);

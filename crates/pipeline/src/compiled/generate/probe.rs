@@ -24,12 +24,13 @@ const MASK: i32 = of_access(offset_of!(Access, mask));
 const IN_PLACE: i32 = of_access(offset_of!(Access, in_place));
 pub(super) const IS_ALONE: i32 = of_access(offset_of!(Access, is_alone));
 const HITS: i32 = of_access(offset_of!(Access, hits));
-const MISSES: i32 = of_access(offset_of!(Access, misses));
+pub(super) const MISSES: i32 = of_access(offset_of!(Access, misses));
 
 /// The number of 32-bit keys in a vector register.
 const LANES: usize = 4;
 
-/// The arguments of a lookup: the address of the table's [`TableAccess`], and a key of two words.
+/// The arguments of a lookup: the address of the table's [`TableAccess`], and a key of two words. In
+/// place of a key of more than 128 bits, `low` is its address in memory, and `high` is zero.
 #[derive(Clone, Copy)]
 pub(super) struct Lookup {
     pub(super) access: Value,
@@ -287,7 +288,7 @@ impl Function<'_, '_> {
         self.builder.ins().jump(hit, &[at.into(), action.into()]);
     }
 
-    fn count_lookup(&mut self, access: Value, offset: i32) {
+    pub(super) fn count_lookup(&mut self, access: Value, offset: i32) {
         let counter = Pointer { base: access, offset };
         let count = self.load(counter, 8);
         let count = self.builder.ins().iadd_imm_s(count, 1);

@@ -3,12 +3,11 @@
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
 use super::variables::{Known, Pointer};
-use crate::compiled::context::NOWHERE;
-use crate::compiled::context::flow;
+use crate::compiled::context::{CLONES, NO_LIST, NOWHERE, RECIRCULATES, REQUESTS, RESUBMITS, flow};
 use crate::resolved::gather::Piece;
 use crate::resolved::moves::StepKind;
 use crate::resolved::shape::{DATA, Shape};
-use crate::resolved::{Address, Block, Callee, Expression, Statement};
+use crate::resolved::{Address, Block, Callee, Expression, RequestKind, Requested, Statement};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use ir::BinaryOperator;
@@ -93,6 +92,29 @@ impl Function<'_, '_> {
         }
         let is_next = self.builder.ins().icmp_imm_s(IntCC::Equal, how, flow::NEXT);
         self.unless(is_next, |function| function.leave(flow::FAULT));
+    }
+
+    /// Emits stores to the context that request copies of the packet or another pass.
+    fn request(&mut self, Requested { kind, list }: &Requested) {
+        let list = match list {
+            Some(list) => self.expression(list),
+            None => self.number(NO_LIST),
+        };
+        let (flag, list_at) = match kind {
+            RequestKind::Clone(session) => {
+                let session = self.expression(session);
+                let at = context_offset::CLONE_SESSION as i32;
+                self.store(Pointer { base: self.context, offset: at }, 8, session);
+                (CLONES, context_offset::CLONE_LIST)
+            }
+            RequestKind::Resubmit => (RESUBMITS, context_offset::RESUBMIT_LIST),
+            RequestKind::Recirculate => (RECIRCULATES, context_offset::RECIRCULATE_LIST),
+        };
+        self.store(Pointer { base: self.context, offset: list_at as i32 }, 8, list);
+        let at = Pointer { base: self.context, offset: context_offset::REQUESTS as i32 };
+        let requests = self.load(at, 8);
+        let requests = self.builder.ins().bor_imm_u(requests, (flag | REQUESTS).cast_signed());
+        self.store(at, 8, requests);
     }
 
     /// Emits a host call that may make headers valid or invalid, and so change the packet's length.
@@ -191,6 +213,7 @@ impl Function<'_, '_> {
                 let least = self.builder.ins().umin(before, length);
                 self.set_context_field(context_offset::TRUNCATE, least);
             }
+            Statement::Request(requested) => self.request(requested),
             Statement::SendTo(port) => {
                 let to = match port {
                     Some(port) => {
@@ -343,6 +366,7 @@ impl Function<'_, '_> {
             | Statement::Hash { .. }
             | Statement::Sum { .. }
             | Statement::SendTo(_)
+            | Statement::Request(_)
             | Statement::AddEntry(_)
             | Statement::RestartTimer(_) => self.broken("a statement that no function emits"),
         }

@@ -8,7 +8,7 @@
 
 use super::function::{Function, context_offset};
 use super::host_call::HostCall;
-use super::probe::{IS_ALONE, Lookup, LookupEnds};
+use super::probe::{IS_ALONE, Lookup, LookupEnds, MISSES};
 use super::variables::Pointer;
 use crate::compiled::added::{Adding, DATA, NO_PROFILE};
 use crate::compiled::context::flow;
@@ -34,6 +34,8 @@ const DEFAULT: usize = offset_of!(TableAccess, default);
 const MADE: usize = offset_of!(TableAccess, made);
 const SEARCHER: usize = offset_of!(TableAccess, searcher);
 const SEARCH: usize = SEARCHER + offset_of!(Searcher, find);
+const SEARCH_WIDE: usize = SEARCHER + offset_of!(Searcher, find_wide);
+const IS_EMPTY: usize = offset_of!(TableAccess, is_empty);
 
 /// The largest number of actions among which the code chooses by comparisons. For more it uses a
 /// jump table, which must load the target before it can jump.
@@ -266,14 +268,18 @@ impl Function<'_, '_> {
     ) -> (Results, Option<Entry<'l>>) {
         let Applied { id, table, .. } = applied;
         let samples = self.resolved.samples;
+        let access = self.access(number);
+        let (yes, no) = (self.number(1), self.number(0));
+        let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
+        if !samples && !table.actions.iter().any(TableAction::needs_key) {
+            self.miss_if_empty(access, miss);
+        }
         let (key, lookup) = if samples {
-            let key = self.key(number, table, layout);
+            let key = self.key(access, table, layout);
             (key, key)
         } else {
-            self.lookup(number, table, layout)
+            self.lookup((number, access), table, layout)
         };
-        let access = lookup.access;
-        let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
         let join = self.builder.create_block();
         let values = self.builder.append_block_param(join, types::I64);
         let position = self.builder.append_block_param(join, types::I64);
@@ -282,7 +288,6 @@ impl Function<'_, '_> {
         let hit = self.builder.create_block();
         let address = self.builder.append_block_param(hit, types::I64);
         let action = self.builder.append_block_param(hit, types::I64);
-        let (yes, no) = (self.number(1), self.number(0));
         if samples {
             self.sample(access, LookupEnds { hit, miss });
         } else {
@@ -316,6 +321,7 @@ impl Function<'_, '_> {
             Some(members) => self.member(members, address),
             None => (address, action),
         };
+        let address = self.values_at(layout, address);
         let is_short = self.plan().is_some_and(|plan| plan.statements <= SHORT);
         if self.is_fused() && is_short {
             let (values, is_hit, owner) = (address, yes, found);
@@ -329,6 +335,7 @@ impl Function<'_, '_> {
         let position_of = Pointer { base: access, offset: DEFAULT_ACTION as i32 };
         let default_action = self.load(position_of, 8);
         let default = self.builder.ins().iadd_imm_s(access, DEFAULT as i64);
+        let default = self.values_at(layout, default);
         let is_here =
             self.builder.ins().icmp_imm_s(IntCC::NotEqual, default_action, BY_HOST_CALL as i64);
         let known = [default, default_action, no, no].map(Into::into);
@@ -345,6 +352,24 @@ impl Function<'_, '_> {
         let is_certain = false;
         let entry = Entry { layout, access, values, is_hit, is_certain, owner, key };
         (Results { position, is_hit }, Some(entry))
+    }
+
+    /// Emits a jump to `miss` if a table has no entries, so that its key is not computed. Code that is
+    /// emitted next runs otherwise.
+    fn miss_if_empty(&mut self, access: Value, miss: Block) {
+        let (goes_on, none) = (self.builder.create_block(), self.builder.create_block());
+        let is_empty = self.load(Pointer { base: access, offset: IS_EMPTY as i32 }, 8);
+        self.builder.ins().brif(is_empty, none, &[], goes_on, &[]);
+        self.builder.switch_to_block(none);
+        self.count_lookup(access, MISSES);
+        self.builder.ins().jump(miss, &[]);
+        self.builder.switch_to_block(goes_on);
+    }
+
+    /// Emits the address of the parameters of an entry or of the default action, given the address
+    /// of the bytes that the entry holds.
+    fn values_at(&mut self, layout: &EntryLayout, held: Value) -> Value {
+        if layout.by_address { self.load(Pointer { base: held, offset: 0 }, 8) } else { held }
     }
 
     /// Emits the actions that entries of a table can have inline, for an entry that was found, so
@@ -466,21 +491,42 @@ impl Function<'_, '_> {
         if layout.fields().is_some() && ahead.is_none() {
             return;
         }
-        let key = self.key(number, table, layout);
-        if let Some(column) = self.plan().and_then(|plan| plan.column(number)) {
+        let access = self.access(number);
+        let column = self.plan().and_then(|plan| plan.column(number));
+        let end = self.builder.create_block();
+        // The keys in the column of a table with exact keys are looked up even if the table has no
+        // entries.
+        if layout.fields().is_some() || column.is_none() {
+            let goes_on = self.builder.create_block();
+            let is_empty = self.load(Pointer { base: access, offset: IS_EMPTY as i32 }, 8);
+            self.builder.ins().brif(is_empty, end, &[], goes_on, &[]);
+            self.builder.switch_to_block(goes_on);
+        }
+        let key = self.key(access, table, layout);
+        if let Some(column) = column {
             self.leave_key(column, [key.low, key.high]);
         }
         if ahead.is_none() {
             self.prefetch_bucket(probe, key);
         }
+        self.builder.ins().jump(end, &[]);
+        self.builder.switch_to_block(end);
     }
 
     /// Emits the packet's key, and the key to look up. The two differ for tables that match
     /// prefixes or rules, whose entries are stored by number.
-    fn lookup(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> (Lookup, Lookup) {
-        let key = self.key(number, table, layout);
+    fn lookup(
+        &mut self,
+        (number, access): (u32, Value),
+        table: &Table,
+        layout: &EntryLayout,
+    ) -> (Lookup, Lookup) {
+        let key = self.key(access, table, layout);
         if layout.fields().is_none() {
             return (key, key);
+        }
+        if layout.words_in_memory.is_some() {
+            return (key, self.search(key, SEARCH_WIDE));
         }
         let column = self.found_ahead(number);
         if let Some(column) = column.filter(|_| self.is_looked_up_unchanged(number, table)) {
@@ -490,7 +536,7 @@ impl Function<'_, '_> {
         }
         let Some(column) = column else {
             // The burst has not been looked up in this table.
-            return (key, self.search(key));
+            return (key, self.search(key, SEARCH));
         };
         let ([low, high], found) = self.left_key(column);
         let low = self.builder.ins().bxor(low, key.low);
@@ -502,22 +548,24 @@ impl Function<'_, '_> {
         self.builder.ins().brif(differs, again, &[], join, &[found.into()]);
         // The packet's key has changed since the batch lookup.
         self.builder.switch_to_block(again);
-        let found = self.search(key).low;
+        let found = self.search(key, SEARCH).low;
         self.builder.ins().jump(join, &[found.into()]);
         self.builder.switch_to_block(join);
         let high = self.number(0);
         (key, Lookup { low: number, high, ..key })
     }
 
-    /// Emits the search of a table that matches prefixes or rules. Returns the lookup of the best
-    /// entry by its number.
-    fn search(&mut self, key: Lookup) -> Lookup {
+    /// Emits the search of a table whose entries are found by number. `function` is the offset of the
+    /// search function in the table's access: that for keys in memory is [`SEARCH_WIDE`], and
+    /// ignores the high word. Returns the lookup of the best entry by its number.
+    fn search(&mut self, key: Lookup, function: usize) -> Lookup {
         let searcher = self.builder.ins().iadd_imm_s(key.access, SEARCHER as i64);
-        let find = self.load(Pointer { base: key.access, offset: SEARCH as i32 }, 8);
+        let find = self.load(Pointer { base: key.access, offset: function as i32 }, 8);
         let arguments = [searcher, key.low, key.high];
+        let arguments = if function == SEARCH_WIDE { &arguments[..2] } else { &arguments[..] };
         let found = match self.is_fused() {
-            true => self.call_cold(find, &arguments).first().copied(),
-            false => self.call_pointer(find, &arguments, 1).first().copied(),
+            true => self.call_cold(find, arguments).first().copied(),
+            false => self.call_pointer(find, arguments, 1).first().copied(),
         };
         let high = self.number(0);
         let low = match found {
@@ -527,40 +575,55 @@ impl Function<'_, '_> {
         Lookup { low, high, ..key }
     }
 
-    /// Emits the packet's key for a packed table.
-    pub(super) fn key(&mut self, number: u32, table: &Table, layout: &EntryLayout) -> Lookup {
+    /// Emits the address of the [`TableAccess`] of a packed table.
+    pub(super) fn access(&mut self, number: u32) -> Value {
         let accesses = self.context_field(context_offset::TABLES);
         let distance = size_of::<TableAccess>() as i64 * i64::from(number);
-        let access = self.builder.ins().iadd_imm_s(accesses, distance);
-        let (low, high) = self.key_number(table, layout);
+        self.builder.ins().iadd_imm_s(accesses, distance)
+    }
+
+    /// Emits the packet's key for a packed table with the given [`TableAccess`]. A key of more than
+    /// 128 bits is stored to the stack, and its address takes the place of the low word.
+    pub(super) fn key(&mut self, access: Value, table: &Table, layout: &EntryLayout) -> Lookup {
+        let words = self.key_words(table, layout);
+        if let ([low, high], None) = (&words[..], layout.words_in_memory) {
+            return Lookup { access, low: *low, high: *high };
+        }
+        let size = 8 * words.len() as u32;
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, size, 3);
+        let slot = self.builder.create_sized_stack_slot(slot);
+        let low = self.builder.ins().stack_addr(types::I64, slot, 0);
+        for (word, offset) in words.into_iter().rev().zip((0..).step_by(8)) {
+            self.store(Pointer { base: low, offset }, 8, word);
+        }
+        let high = self.number(0);
         Lookup { access, low, high }
     }
 
-    /// Emits the packet's key for a packed table as a 128-bit number. Returns its low and its high
-    /// 64 bits.
-    fn key_number(&mut self, table: &Table, layout: &EntryLayout) -> (Value, Value) {
-        let mut low = self.number(0);
-        let mut high = low;
-        let parts = table.keys.iter().zip(layout.keys()).flat_map(|(key, (width, above))| {
-            let least = Some((&key.value, width.min(64), above));
-            let most = key.high.as_ref().map(|high| (high, width - 64, above + 64));
-            least.into_iter().chain(most)
+    /// Emits the words of the packet's key for a packed table, the least significant one first.
+    fn key_words(&mut self, table: &Table, layout: &EntryLayout) -> Vec<Value> {
+        let zero = self.number(0);
+        let mut words = vec![zero; layout.words_in_memory.unwrap_or(2)];
+        let parts = table.keys.iter().zip(layout.keys()).flat_map(|(key, (_, place))| {
+            key.parts.iter().map(move |part| (&part.value, part.width, place + part.above))
         });
         for (value, width, above) in parts {
             let value = self.expression(value);
-            if above < 64 {
-                let placed = self.builder.ins().ishl_imm_u(value, i64::from(above));
-                low = self.builder.ins().bor(low, placed);
-                if above + width > 64 {
-                    let rest = self.builder.ins().ushr_imm_u(value, i64::from(64 - above));
-                    high = self.builder.ins().bor(high, rest);
+            let (index, shift) = (above as usize / 64, above % 64);
+            let placed = self.builder.ins().ishl_imm_u(value, i64::from(shift));
+            let mut pieces = vec![(index, placed)];
+            if shift + width > 64 {
+                let rest = self.builder.ins().ushr_imm_u(value, i64::from(64 - shift));
+                pieces.push((index + 1, rest));
+            }
+            for (index, piece) in pieces {
+                match words.get_mut(index) {
+                    Some(word) => *word = self.builder.ins().bor(*word, piece),
+                    None => self.broken("a key that is wider than its layout"),
                 }
-            } else {
-                let placed = self.builder.ins().ishl_imm_u(value, i64::from(above - 64));
-                high = self.builder.ins().bor(high, placed);
             }
         }
-        (low, high)
+        words
     }
 
     /// Emits a call of a function by its address, with words as arguments and results.
@@ -589,7 +652,11 @@ impl Function<'_, '_> {
         let slot = self.builder.create_sized_stack_slot(slot);
         let packed = self.builder.ins().stack_addr(types::I64, slot, 0);
         for key in &table.keys {
-            let value = self.expression(&key.value);
+            let [part] = &key.parts[..] else {
+                self.broken("a key of more than 64 bits in a table that is not packed");
+                continue;
+            };
+            let value = self.expression(&part.value);
             let above = 64 - 8 * key.width.div_ceil(8);
             let value = self.builder.ins().ishl_imm_u(value, i64::from(above));
             let value = self.builder.ins().bswap(value);

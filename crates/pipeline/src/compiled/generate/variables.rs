@@ -3,7 +3,7 @@
 
 use crate::compiled::plan::Plan;
 use crate::resolved::shape::{DATA, Storage};
-use crate::resolved::{Expression, Field, Offset, Table};
+use crate::resolved::{Expression, Field, Key, Offset, Table};
 use cranelift_codegen::ir::{Block, Value};
 use cranelift_frontend::Variable;
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,8 +189,7 @@ pub(super) fn data(header: Pointer) -> Pointer {
 /// Returns whether the key of a table depends only on constants and on header bits that are where
 /// the prefetch stage assumes them. `lies` returns whether given bits are.
 pub(super) fn has_known_key(table: &Table, lies: &Lies<'_>) -> bool {
-    let mut keys = table.keys.iter().flat_map(|key| [&key.value].into_iter().chain(&key.high));
-    keys.all(|value| is_known(value, lies))
+    table.keys.iter().flat_map(Key::values).all(|value| is_known(value, lies))
 }
 
 /// A function that returns whether some bits of a header are where the prefetch stage assumes them.

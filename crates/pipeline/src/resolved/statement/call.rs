@@ -49,6 +49,9 @@ impl Resolver<'_> {
         out: &mut Block,
     ) -> Outcome {
         let here = self.here;
+        if let Callee::Control(id) = callee {
+            self.share_parameters(id, arguments)?;
+        }
         self.callee(callee)?;
         self.here = here;
         let formals = self.formals(callee);
@@ -79,6 +82,9 @@ impl Resolver<'_> {
     ) -> Outcome {
         let mut copies = Vec::new();
         for (position, (formal, argument)) in formals.iter().zip(arguments).enumerate() {
+            if self.shared.contains(&formal.variable) {
+                continue;
+            }
             let rank = argument.rank(position);
             let argument = argument.unordered();
             let (offset, shape) = self.variable(formal.variable)?;

@@ -1,5 +1,6 @@
-//! Resolves the extern objects of PSA and PNA that generated code implements: Internet checksums,
-//! hashes, and the functions that tell a deparser which path a packet takes.
+//! Resolves the extern objects of PSA and PNA that generated code implements (Internet checksums,
+//! hashes, and the functions that tell a deparser which path a packet takes), and the requests of
+//! v1model for copies and further passes.
 
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
@@ -7,7 +8,11 @@ use crate::externs::hash::Algorithm;
 use crate::layout::{MetadataField as Of, each_statement};
 use crate::resolved::gather::Piece;
 use crate::resolved::shape::Shape;
-use crate::resolved::{Block, Body, Expression, Field, Outcome, PackageBlock, Resolver, Statement};
+use crate::resolved::{
+    Block, Body, Expression, Field, Outcome, PackageBlock, RequestKind, Requested, Resolver,
+    Statement,
+};
+use crate::state::SESSION_BITS;
 use ir::{
     Argument, BinaryOperator, ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod,
     Place, StatementKind,
@@ -56,6 +61,38 @@ impl Resolver<'_> {
             }
         };
         out.push(Statement::Store { field, value });
+        Ok(())
+    }
+
+    /// Resolves the functions of v1model that request copies or another pass of the packet.
+    pub(super) fn request(
+        &mut self,
+        function: &ExternFunction,
+        arguments: &[Argument],
+        out: &mut Block,
+    ) -> Outcome {
+        use ExternFunction as Of;
+        if self.layout.dialect != Dialect::SimpleSwitch {
+            return self.refuse(&format!("the extern function {function}"));
+        }
+        let (kind, list) = match function {
+            Of::ResubmitPreservingFieldList => (RequestKind::Resubmit, Some(0)),
+            Of::RecirculatePreservingFieldList => (RequestKind::Recirculate, Some(0)),
+            _ => {
+                let session = Expression::Binary {
+                    operator: BinaryOperator::BitAnd,
+                    width: 64,
+                    signed: false,
+                    left: Box::new(self.input(arguments, 1)?),
+                    right: Box::new(Expression::Constant(SESSION_BITS)),
+                };
+                let list = (*function == Of::ClonePreservingFieldList).then_some(2);
+                (RequestKind::Clone(session), list)
+            }
+        };
+        let list = list.map(|position| self.input(arguments, position)).transpose()?;
+        self.requests = true;
+        out.push(Statement::Request(Requested { kind, list }));
         Ok(())
     }
 

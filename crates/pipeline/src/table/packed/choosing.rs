@@ -111,8 +111,8 @@ impl Choosing {
         let mut member = |cell: Option<&Arc<ActionCell>>, weight: u32| {
             up_to += u64::from(weight);
             let packed = cell.and_then(|cell| layout.pack(&cell.call()));
-            let (position, values) =
-                packed.map_or((NO_ACTION, [0; 32]), |(position, bytes)| (position.into(), bytes));
+            let (position, values) = packed
+                .map_or((NO_ACTION, [0; 32]), |packed| (packed.position.into(), packed.bytes));
             Member { position, up_to, values }
         };
         let choice = match runs {

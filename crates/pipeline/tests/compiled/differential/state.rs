@@ -82,8 +82,10 @@ fn configure_meters(switch: &Switch) {
 /// Returns a call of an action, or `None` if the control plane cannot call it.
 fn action_call(switch: &Switch, action: ir::ActionId, numbers: [u32; 2]) -> Option<ActionCall> {
     let parameters = switch.program().actions.get(action.index())?.control_plane_parameters();
-    let numbers = numbers.map(|number| Bits::unsigned(128, u128::from(number & 7)));
-    switch.action_call(action, &numbers[..parameters.count().min(2)]).ok()
+    let numbers = numbers.iter().cycle().take(parameters.count());
+    let numbers: Vec<Bits> =
+        numbers.map(|number| Bits::unsigned(128, u128::from(number & 7))).collect();
+    switch.action_call(action, &numbers).ok()
 }
 
 /// Adds an entry made of four numbers: table, key, action and data. Ignores an entry that the

@@ -124,7 +124,8 @@ impl<'m> Function<'_, 'm> {
         self.begin_way(extracted, (places, None));
         let mut positions = 0..;
         for (number, table, layout, probe) in tables {
-            let key = self.key(*number, table, layout);
+            let access = self.access(*number);
+            let key = self.key(access, table, layout);
             if let Some(column) = plan.column(*number) {
                 self.leave_key(column, [key.low, key.high]);
             }

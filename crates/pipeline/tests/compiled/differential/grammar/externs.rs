@@ -3,8 +3,19 @@
 use super::{Architecture, Grammar, Stage};
 
 /// The ternary keys of tables that machine code stores in packed tables.
-pub(super) const SIMPLE_TERNARY: [&str; 3] =
-    ["h.a.q: ternary; h.a.c: range;", "h.a.c: ternary;", "h.a.d: ternary; h.a.l: exact;"];
+const SIMPLE_TERNARY: [&str; 5] = [
+    "h.a.q: ternary; h.a.c: range;",
+    "h.a.c: ternary;",
+    "h.a.d: ternary; h.a.l: exact;",
+    // Keys of more than 128 bits.
+    "h.w.a: ternary; h.w.b: ternary; h.a.c: range; h.w.y: optional;",
+    "h.w.a[127:40]: ternary; h.w.z: ternary; h.a.l: exact;",
+];
+
+/// An action with more than 32 bytes of data.
+pub(super) const LARGE: &str =
+    "action many(bit<9> to, bit<128> a, bit<64> q, bit<96> b, bit<16> c) {
+        h.w.a = a; h.a.q = q ^ (bit<64>) to; h.w.b = b; h.a.c = c; }";
 
 /// The parts of a call.
 struct Parts {
@@ -169,6 +180,35 @@ impl Grammar<'_, '_> {
         ])
     }
 
+    /// Returns the keys of the table with wide keys, of which some have more than 128 bits.
+    pub(super) fn wide_keys(&mut self) -> String {
+        if self.is_fixed {
+            // Keys of more than 128 bits are not prefetched.
+            return self.one_of(&[
+                "h.a.d: lpm;",
+                "h.a.q: lpm;",
+                "h.w.a: lpm; h.a.l: exact;",
+                "h.w.a: exact; h.w.b: exact;",
+            ]);
+        }
+        self.one_of(&[
+            if self.is_simple { "h.a.d: lpm;" } else { "h.w.a: lpm;" },
+            "h.w.a: lpm; h.a.l: exact;",
+            "h.a.l: exact; h.w.a: exact; h.w.b: exact;",
+            "m.w: exact; h.a.v: exact;",
+            "m.w: lpm; h.w.y: exact;",
+        ])
+    }
+
+    /// Returns the keys of the table with ternary keys. `others` are those of programs that may leave
+    /// the table to the interpreter.
+    pub(super) fn ternary_keys(&mut self, others: &str) -> String {
+        if self.is_simple || self.below(2) == 0 {
+            return self.one_of(&SIMPLE_TERNARY);
+        }
+        others.to_owned()
+    }
+
     /// Returns statements that convert numbers between the types for headers and those of the
     /// architecture.
     fn converted(&mut self, of: &str) -> String {
@@ -222,11 +262,10 @@ impl Grammar<'_, '_> {
         });
         let color = self.one_of(&["", "PSA_MeterColor_t.YELLOW"]).replace("PSA", &upper);
         let wide = if self.is_simple { "bit<64> w" } else { "bit<128> w" };
-        let [xors, wide_key, ternary_keys, spread_keys] = match self.is_simple {
-            true => ["h.a.q = h.a.q ^ w;", "h.a.d: lpm;", "", "h.a.d: selector;"],
+        let [xors, ternary_keys, spread_keys] = match self.is_simple {
+            true => ["h.a.q = h.a.q ^ w;", "", "h.a.d: selector;"],
             false => [
                 "h.w.a = h.w.a ^ w;",
-                "h.w.a: lpm;",
                 "h.w.z: ternary; h.a.s: range; h.u.a.a: optional;",
                 "h.a.d: selector; h.w.b: selector;",
             ],
@@ -238,8 +277,9 @@ impl Grammar<'_, '_> {
         let changed = if self.is_simple { "h.w.x" } else { "h.w.y" };
         let default = self.one_of(&["port(1, 5)", "drop()", "NoAction()", "note(7)"]);
         let exact_keys = self.exact_keys();
-        let ternary_keys =
-            if self.is_simple { self.one_of(&SIMPLE_TERNARY) } else { ternary_keys.to_owned() };
+        let wide_key = self.wide_keys();
+        let ternary_keys = self.ternary_keys(ternary_keys);
+        let large = self.one_of(&["", "many;"]);
         let count =
             if self.has_lengths { self.one_of(&["", "(bit<32>) h.a.c"]) } else { String::new() };
         let execute = match self.has_lengths && self.below(2) == 0 {
@@ -255,10 +295,11 @@ impl Grammar<'_, '_> {
     action counts(bit<16> to) {{ hits.count({count}); m.y = (int<16>) to; }}
     action change({change}, bit<4> l) {{ h.a.l = l; y = ~y; if (l == 2) {{ exit; }} }}
     action drop() {{ {drop} }}
+    {LARGE}
     {actions}
-    table exact_ {{ key = {{ {exact_keys} }} actions = {{ port; note; counts; drop; {names} NoAction; }}
+    table exact_ {{ key = {{ {exact_keys} }} actions = {{ port; note; counts; drop; {names} {large} NoAction; }}
         default_action = {default}; {of}_direct_counter = hits; }}
-    table wide_ {{ key = {{ {wide_key} }} actions = {{ port; change({changed}); NoAction; }} default_action = NoAction(); }}
+    table wide_ {{ key = {{ {wide_key} }} actions = {{ port; change({changed}); {large} NoAction; }} default_action = NoAction(); }}
     table ternary_ {{ key = {{ {ternary_keys} }} actions = {{ rate; drop; NoAction; }}
         default_action = NoAction(); {of}_direct_meter = rated; }}
     table spread_ {{ key = {{ h.a.l: exact; {spread_keys} }} actions = {{ port; note; }} {of}_implementation = chosen; }}

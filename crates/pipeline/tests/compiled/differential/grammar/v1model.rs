@@ -1,5 +1,6 @@
 //! Programs of both versions of v1model, with externs, copies and checksums.
 
+use super::externs::LARGE;
 use super::{Grammar, Source, Stage};
 
 /// The declarations of both controls.
@@ -78,32 +79,28 @@ impl Grammar<'_, '_> {
         // A selector with a random hash chooses another member for each packet.
         let chosen = if chosen == "random" { "crc16".to_owned() } else { chosen };
         let default = self.one_of(&["port(1, 5)", "drop()", "NoAction()", "note(7)"]);
-        let [wide, xors, change, changed, wide_key, ternary_keys, spread_keys] =
-            match self.is_simple {
-                true => [
-                    "bit<64> w",
-                    "h.a.q = h.a.q ^ w;",
-                    "inout bit<7> y",
-                    "h.w.x",
-                    "h.a.d: lpm;",
-                    "",
-                    "h.a.d: selector;",
-                ],
-                false => [
-                    "bit<128> w",
-                    "h.w.a = h.w.a ^ w;",
-                    "inout bit<65> y",
-                    "h.w.y",
-                    "h.w.a: lpm;",
-                    "h.w.z: ternary; h.a.s: range; h.u.a.a: optional;",
-                    "h.a.d: selector; h.w.b: selector;",
-                ],
-            };
-        let exact_keys = self.exact_keys();
-        let ternary_keys = match self.is_simple {
-            true => self.one_of(&super::externs::SIMPLE_TERNARY),
-            false => ternary_keys.to_owned(),
+        let [wide, xors, change, changed, ternary_keys, spread_keys] = match self.is_simple {
+            true => [
+                "bit<64> w",
+                "h.a.q = h.a.q ^ w;",
+                "inout bit<7> y",
+                "h.w.x",
+                "",
+                "h.a.d: selector;",
+            ],
+            false => [
+                "bit<128> w",
+                "h.w.a = h.w.a ^ w;",
+                "inout bit<65> y",
+                "h.w.y",
+                "h.w.z: ternary; h.a.s: range; h.u.a.a: optional;",
+                "h.a.d: selector; h.w.b: selector;",
+            ],
         };
+        let exact_keys = self.exact_keys();
+        let wide_key = self.wide_keys();
+        let ternary_keys = self.ternary_keys(ternary_keys);
+        let large = self.one_of(&["", "many;"]);
         let drops = match self.is_old {
             true => self.one_of(&["mark_to_drop();", "mark_to_drop(s);"]),
             false => "mark_to_drop(s);".to_owned(),
@@ -116,12 +113,13 @@ impl Grammar<'_, '_> {
     action note(bit<16> c) {{ h.a.c = c; }}
     action rate(bit<16> c) {{ h.a.c = c; rated.read(m.color); }}
     action counts(bit<16> to) {{ hits.count(); m.y = (int<16>) to; }}
+    {LARGE}
     action group(bit<16> to) {{ s.mcast_grp = to; }}
     action change({change}, bit<4> l) {{ h.a.l = l; y = ~y; if (l == 2) {{ exit; }} }}
     action drop() {{ {drops} }}
-    table exact_ {{ key = {{ {exact_keys} }} actions = {{ port; note; counts; group; drop; NoAction; }}
+    table exact_ {{ key = {{ {exact_keys} }} actions = {{ port; note; counts; group; drop; {large} NoAction; }}
         default_action = {default}; counters = hits; }}
-    table wide_ {{ key = {{ {wide_key} }} actions = {{ port; change({changed}); NoAction; }} default_action = NoAction(); }}
+    table wide_ {{ key = {{ {wide_key} }} actions = {{ port; change({changed}); {large} NoAction; }} default_action = NoAction(); }}
     table ternary_ {{ key = {{ {ternary_keys} }} actions = {{ rate; drop; NoAction; }}
         default_action = NoAction(); meters = rated; }}
     table spread_ {{ key = {{ h.a.l: exact; {spread_keys} }} actions = {{ port; note; }} implementation = chosen; }}
