@@ -29,10 +29,14 @@ use crate::{
     STREAM_CHANNEL, WRITE,
     arbitration::ElectionId,
     gnmi::PortWatch,
-    proto::v1::{
-        self, forwarding_pipeline_config::Cookie,
-        get_forwarding_pipeline_config_request::ResponseType, p4_runtime_client::P4RuntimeClient,
-        set_forwarding_pipeline_config_request::Action, write_request::Atomicity,
+    proto::{
+        switch::switch_control_client::SwitchControlClient,
+        v1::{
+            self, forwarding_pipeline_config::Cookie,
+            get_forwarding_pipeline_config_request::ResponseType,
+            p4_runtime_client::P4RuntimeClient, set_forwarding_pipeline_config_request::Action,
+            write_request::Atomicity,
+        },
     },
 };
 
@@ -141,6 +145,14 @@ impl Client {
     #[must_use]
     pub fn for_device(&self, device_id: u64) -> Self {
         Self { device_id, role: String::new(), election_id: None, ..self.clone() }
+    }
+
+    /// Returns a client of the switch's own service at the same server, which shares the
+    /// connection. A server without that service answers UNIMPLEMENTED.
+    #[must_use]
+    pub fn switch_control(&self) -> SwitchControlClient<Line> {
+        SwitchControlClient::with_origin(self.line.clone(), self.line.origin().clone())
+            .max_decoding_message_size(self.response_limit)
     }
 
     /// Returns whether the connection accepts calls, as far as the client knows.

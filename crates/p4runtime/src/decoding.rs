@@ -29,7 +29,10 @@ use tonic::{
 use tonic_prost::{ProstCodec, ProstEncoder};
 
 use self::shape::{Field, Shape, ShapeId, Shapes};
-use crate::{proto::v1, session::ReadMessage};
+use crate::{
+    proto::{switch, v1},
+    session::ReadMessage,
+};
 
 /// The memory in bytes that any request may take. It suffices for batches of thousands of the
 /// shortest updates.
@@ -51,15 +54,15 @@ pub(crate) trait Request: Message + Default + Send + 'static {
 }
 
 macro_rules! requests {
-    ($($message:ident $per_byte:literal)*) => {
-        $(impl Request for v1::$message {
-            const NAME: &str = concat!("p4.v1.", stringify!($message));
+    ($module:ident of $package:literal: $($message:ident $per_byte:literal)*) => {
+        $(impl Request for $module::$message {
+            const NAME: &str = concat!($package, ".", stringify!($message));
             const PER_BYTE: usize = $per_byte;
         })*
     };
 }
 
-requests! {
+requests! { v1 of "p4.v1":
     // A wildcard read of a table is an entity of 10 encoded bytes.
     WriteRequest 128
     ReadRequest 256
@@ -69,6 +72,15 @@ requests! {
     StreamMessageRequest 16
     GetForwardingPipelineConfigRequest 16
     CapabilitiesRequest 16
+}
+
+requests! { switch of "planimeter.switch.v1":
+    GetQueuesRequest 16
+    WatchQueuesRequest 16
+    // A queue without settings takes 2 encoded bytes.
+    SetQueuesRequest 128
+    // Packets have payloads.
+    InjectRequest 32
 }
 
 /// Decodes a request, unless it would take too much memory. The server accepts requests of at most

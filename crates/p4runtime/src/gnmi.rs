@@ -4,9 +4,10 @@
 //! `interfaces/interface[name=*]/state/ifindex` from the same server and subscribe to
 //! `oper-status`. This module implements the corresponding part of gNMI 0.7 (openconfig/reference,
 //! rpc/gnmi/gnmi-specification.md): Get, Subscribe in all three modes over `state` and `config`,
-//! and Set of `config`. Values are typed scalars or JSON, as the client requests (`form`). The
-//! counters of a port (`state/counters`) are read when they are requested; a stream sends them
-//! once, and then at its sample interval.
+//! and Set of `config`. The queues of ports can be read, and set in part (`qos`, `policy`). Values
+//! are typed scalars or JSON, as the client requests (`form`). The counters of a port
+//! (`state/counters`) are read when they are requested; a stream sends them once, and then at its
+//! sample interval.
 //!
 //! The ports and their state belong to a [`PortSource`]; this module keeps no second copy.
 //!
@@ -19,7 +20,9 @@ mod json;
 mod leaf;
 mod messages;
 mod paths;
+mod policy;
 mod port;
+mod qos;
 mod sampling;
 mod service;
 mod setting;
@@ -37,6 +40,7 @@ use self::messages::{Path, SubscribeResponse};
 use self::port::Seen;
 pub use self::port::{Port, PortCounters};
 pub(crate) use self::service::GnmiServer;
+use crate::control::SwitchSource;
 use crate::store::Nanos;
 use grpc::Outbox;
 
@@ -146,7 +150,13 @@ impl PortSource for FixedPorts {
     }
 }
 
-fn seen(source: &dyn PortSource) -> Vec<Seen> {
-    let seen = |port: Port| Seen { counters: source.counters(port.number), port };
+fn seen(source: &dyn PortSource, queues: Option<&dyn SwitchSource>) -> Vec<Seen> {
+    let mut queues = queues.map(|queues| queues.published_queues()).unwrap_or_default();
+    let seen = |port: Port| Seen {
+        counters: source.counters(port.number),
+        queues: queues.states.remove(&port.number).unwrap_or_default().queues,
+        config: queues.configuration.0.remove(&port.number),
+        port,
+    };
     source.ports().into_iter().map(seen).collect()
 }

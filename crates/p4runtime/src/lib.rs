@@ -54,6 +54,7 @@
 
 pub mod arbitration;
 pub mod client;
+pub mod control;
 mod conversion;
 mod decoding;
 pub mod emulated;

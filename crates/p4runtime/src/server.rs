@@ -32,7 +32,7 @@ pub use self::handle::{
     PacketInError, PacketInMetadata, PacketOutRefusal,
 };
 use self::{devices::Devices, routes::Routes, service::Service};
-use crate::gnmi::GnmiServer;
+use crate::{control::ControlServer, gnmi::GnmiServer};
 
 /// The reason why a server could not be started.
 #[derive(Debug, Error)]
@@ -87,9 +87,13 @@ impl Server {
     /// waits for the clients to disconnect, at most for the grace period in the options.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let devices = Arc::clone(&self.service.devices);
+        let by_target = move |target: &str| devices.target(target);
+        let devices = Arc::clone(&self.service.devices);
+        let by_id = move |id| devices.find(id);
         let routes = Routes {
             p4runtime: self.service,
-            gnmi: GnmiServer::new(Arc::new(move |target| devices.target(target)), clock::timestamp),
+            gnmi: GnmiServer::new(Arc::new(by_target), clock::timestamp),
+            control: ControlServer::new(Arc::new(by_id), clock::timestamp),
         };
         self.server.serve(listener, routes, shutdown).await;
     }

@@ -22,7 +22,7 @@ use self::waiting::{Pass, QueueTimes};
 use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::Layout;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
 
 /// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
@@ -167,7 +167,13 @@ fn microseconds(interpreter: &Interpreter<'_>) -> u64 {
 /// Prepares the interpreter for the only pass of a packet, in a package without further passes.
 fn begin(interpreter: &mut Interpreter<'_>, port: u32, packet: &[u8]) -> Result<(), RunError> {
     let length = packet.len();
-    interpreter.event(|_| Event::Pass { pipeline: "package", port, length, path: "normal" });
+    interpreter.event_of(Detail::Passes, |_| Event::Pass {
+        number: 0,
+        pipeline: "package",
+        port,
+        length,
+        path: "normal",
+    });
     interpreter.begin_pass(length as u64)?;
     interpreter.load_packet(packet.to_vec());
     Ok(())
@@ -184,7 +190,7 @@ fn output(
     packet: Vec<u8>,
     generation: u32,
 ) {
-    interpreter.event(|_| Event::Output { port, length: packet.len() });
+    interpreter.event(|_| Event::Output { port, packet: packet.clone() });
     outputs.push(Output { port, packet, generation });
 }
 

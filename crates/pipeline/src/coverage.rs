@@ -8,10 +8,12 @@
 
 use std::collections::HashMap;
 
-use ir::{Excerpts, KeySet, Location, Program, Statement, StatementKind, Target, Transition};
+use ir::{
+    Excerpts, KeySet, Location, Program, Statement, StatementKind, TableId, Target, Transition,
+};
 
 use crate::layout::each_statement;
-use crate::trace::{Event, Trace};
+use crate::trace::{Detail, Event, Trace};
 use crate::{Core, TableEntry};
 
 /// The kind of a program's part whose coverage is recorded.
@@ -81,13 +83,45 @@ pub struct Coverage {
     known: HashMap<Key, usize>,
     /// The number of cases of the `select` in each state.
     cases: HashMap<String, usize>,
+    /// The names of the program's objects, by which parts are found.
+    names: Names,
+}
+
+/// The names of a program's states, tables and actions, by their numbers.
+#[derive(Clone, Debug)]
+struct Names {
+    states: Vec<Vec<String>>,
+    tables: Vec<String>,
+    actions: Vec<String>,
+}
+
+impl Names {
+    fn new(program: &Program) -> Self {
+        let states = program.parsers.iter().map(|parser| {
+            parser.states.iter().map(|state| state_name(&parser.name, &state.name)).collect()
+        });
+        Self {
+            states: states.collect(),
+            tables: program.tables.iter().map(|table| table.name.clone()).collect(),
+            actions: program.actions.iter().map(|action| action.name.clone()).collect(),
+        }
+    }
+
+    fn table(&self, id: TableId) -> String {
+        self.tables.get(id.index()).cloned().unwrap_or_default()
+    }
 }
 
 impl Coverage {
     /// Lists the parts of a program, none of which have been reached yet.
     #[must_use]
     pub fn new(program: &Program) -> Self {
-        let mut coverage = Self { parts: Vec::new(), known: HashMap::new(), cases: HashMap::new() };
+        let mut coverage = Self {
+            parts: Vec::new(),
+            known: HashMap::new(),
+            cases: HashMap::new(),
+            names: Names::new(program),
+        };
         coverage.parsers(program);
         let mut branches = Vec::new();
         each_statement(program, &mut |statement| branches.extend(sides(statement)));
@@ -196,18 +230,33 @@ impl Coverage {
 impl Trace for Coverage {
     fn event(&mut self, event: Event) {
         let (kind, name) = match event {
-            Event::State { parser, state } => (PartKind::State, state_name(&parser, &state)),
-            Event::Action { name, .. } => (PartKind::Action, name),
-            Event::Hit { table, entry } => {
+            Event::State { parser, state } => {
+                let states = self.names.states.get(parser.index());
+                let name = states.and_then(|states| states.get(state.index()));
+                (PartKind::State, name.cloned().unwrap_or_default())
+            }
+            Event::Action { action, .. } => {
+                let name = self.names.actions.get(action.index());
+                (PartKind::Action, name.cloned().unwrap_or_default())
+            }
+            Event::Hit { table, entry, .. } => {
+                let table = self.names.table(table);
                 self.note_entry(&table, &entry);
                 self.reach(&Key::Named(PartKind::Entry, entry_name(&table, &entry)));
                 (PartKind::Table, hit(&table))
             }
-            Event::Miss { table } => (PartKind::Table, miss(&table)),
-            Event::Added { table, entry } => return self.note_entry(&table, &entry),
+            Event::Miss { table } => (PartKind::Table, miss(&self.names.table(table))),
+            Event::Added { table, entry } => {
+                let table = self.names.table(table);
+                return self.note_entry(&table, &entry);
+            }
             _ => return,
         };
         self.reach(&Key::Named(kind, name));
+    }
+
+    fn detail(&self) -> Detail {
+        Detail::Steps
     }
 
     fn branch(&mut self, at: Location, side: usize) {

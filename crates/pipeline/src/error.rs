@@ -162,6 +162,15 @@ pub enum RunError {
     /// There is not enough memory for the data that a worker needs in the tables.
     #[error("no memory for the table entries of a worker: make the tables smaller")]
     Memory,
+    /// A packet that is only tried looks up an entry that it has added itself.
+    #[error(
+        "a packet that is only tried adds no entries, so its second lookup in {table} cannot be followed: process \
+         it for good to see what happens"
+    )]
+    NotTried {
+        /// The name of the table to which the packet would have added an entry.
+        table: String,
+    },
     /// An extern is not built in.
     #[error("{place}: {name} is not an extern that can be run")]
     UnknownExtern {
@@ -207,6 +216,7 @@ impl RunError {
             Self::PassLimit(_) => "pass_limit",
             Self::Internal(_) => "internal",
             Self::Memory => "memory",
+            Self::NotTried { .. } => "not_tried",
             Self::UnknownExtern { .. } => "unknown_extern",
             Self::UnknownAlgorithm(_) => "unknown_algorithm",
         }

@@ -100,9 +100,16 @@ impl Meters {
         if index >= self.size {
             return None;
         }
-        let size = if self.counts_packets { 1 } else { length };
+        let size = self.size_of(length);
         let color = self.cells.update_written(index, |meter| meter.execute(size, before, now));
         Some(color.unwrap_or(before))
+    }
+}
+
+impl Meters {
+    /// Returns the size of a packet of `length` bytes in the unit of the meters.
+    pub(crate) fn size_of(&self, length: u64) -> u64 {
+        if self.counts_packets { 1 } else { length }
     }
 }
 

@@ -12,6 +12,7 @@ mod parse;
 mod place;
 mod scratch;
 mod statement;
+mod trial;
 
 pub(crate) use scratch::{EndFlag, Scratch};
 
@@ -21,7 +22,7 @@ use crate::error::{InternalError, RunError};
 use crate::layout::Layout;
 use crate::state::State;
 use crate::table::Stored;
-use crate::trace::{Event, Trace};
+use crate::trace::{Detail, Event, Trace};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
@@ -174,6 +175,10 @@ pub(crate) struct Interpreter<'p> {
     length_change: i64,
     /// The units of work that the packet may still take.
     work_left: Cell<u64>,
+    /// The number of further passes that the packet has caused so far.
+    further_passes: u32,
+    /// The changes of a packet that is only tried. `None` for packets whose changes remain.
+    trial: Option<Box<trial::Trial>>,
 }
 
 impl<'p> Interpreter<'p> {
@@ -204,7 +209,15 @@ impl<'p> Interpreter<'p> {
             in_parser: false,
             length_change: 0,
             work_left: Cell::new(layout.packet_work.into()),
+            further_passes: 0,
+            trial: None,
         })
+    }
+
+    /// Makes the packet one that is only tried: its changes of the switch's state are visible to
+    /// itself, and end with it.
+    pub(crate) fn try_only(&mut self) {
+        self.trial = Some(Box::default());
     }
 
     /// Prepares a pass of a packet: resets local variables, and clears the packet and the requests
@@ -342,7 +355,7 @@ impl<'p> Interpreter<'p> {
         let layout = self.layout;
         let parser =
             layout.program.parsers.get(id.index()).ok_or_else(|| RunError::internal("parser"))?;
-        self.event(|_| Event::Block { name: parser.name.clone() });
+        self.event(|_| Event::Block { name: parser.name.clone(), is_parser: true });
         let state = self.state;
         let _alone = layout.runs_alone_parser(id).then(|| state.alone());
         self.begin_block(Callee::Parser(id))?;
@@ -350,7 +363,7 @@ impl<'p> Interpreter<'p> {
         self.clear_checksums();
         self.in_parser = true;
         let outcome = self.enter(Callee::Parser(id)).map_err(Stop::Fault);
-        let outcome = outcome.and_then(|()| self.parse(parser));
+        let outcome = outcome.and_then(|()| self.parse(id, parser));
         self.in_parser = false;
         let outcome = match outcome {
             Ok(_) => ParserOutcome { accepted: true, error: 0 },
@@ -386,7 +399,7 @@ impl<'p> Interpreter<'p> {
         let layout = self.layout;
         let control =
             layout.program.controls.get(id.index()).ok_or_else(|| RunError::internal("control"))?;
-        self.event(|_| Event::Block { name: control.name.clone() });
+        self.event(|_| Event::Block { name: control.name.clone(), is_parser: false });
         let state = self.state;
         let _alone = layout.runs_alone(id).then(|| state.alone());
         self.begin_block(Callee::Control(id))?;
@@ -525,19 +538,34 @@ impl<'p> Interpreter<'p> {
         self.work_left.set(units);
     }
 
-    /// Returns whether a trace receives the events of the packet.
-    pub(crate) fn is_traced(&self) -> bool {
-        self.trace.as_ref().is_some_and(|trace| trace.wants_events())
+    /// Returns whether a trace receives the events of this detail.
+    pub(crate) fn is_traced(&self, detail: Detail) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.detail() >= detail)
     }
 
-    /// Sends an event to the trace, if there is one. `make` runs only in that case.
+    /// Sends an event to the trace, if there is one that receives the steps of the packet. `make`
+    /// runs only in that case.
     pub(crate) fn event(&mut self, make: impl FnOnce(&Self) -> Event) {
-        if self.is_traced() {
+        self.event_of(Detail::Steps, make);
+    }
+
+    /// Sends an event of this detail to the trace, if there is one that receives it. `make` runs
+    /// only in that case.
+    pub(crate) fn event_of(&mut self, detail: Detail, make: impl FnOnce(&Self) -> Event) {
+        if self.is_traced(detail) {
             let event = make(self);
             if let Some(trace) = &mut self.trace {
                 trace.event(event);
             }
         }
+    }
+
+    /// Numbers a further pass that the current one causes, and reports it to the trace.
+    pub(crate) fn further_pass(&mut self, path: &'static str) -> u32 {
+        self.further_passes = self.further_passes.wrapping_add(1);
+        let number = self.further_passes;
+        self.event_of(Detail::Passes, |_| Event::Further { number, path });
+        number
     }
 
     pub(crate) fn error_name(&self, error: u32) -> String {

@@ -373,6 +373,39 @@ impl Layout {
         }
     }
 
+    /// Adds the fields in a value to `fields`, each with its name and formatted value. Those of
+    /// invalid headers are left out. Names begin with `prefix`.
+    pub(crate) fn add_fields(
+        &self,
+        value: &Value,
+        type_id: TypeId,
+        prefix: &str,
+        fields: &mut Vec<(String, String)>,
+    ) {
+        let joined = |name: &str| match prefix {
+            "" => name.to_owned(),
+            prefix => format!("{prefix}.{name}"),
+        };
+        match (value, self.get(type_id)) {
+            (Value::Header { valid: false, .. }, _) => {}
+            (
+                Value::Struct(values) | Value::Header { fields: values, .. } | Value::Union(values),
+                Some(Type::Composite(_)),
+            ) => {
+                let known = self.composite(type_id).map_or(&[][..], |known| &known.fields);
+                for (field, value) in known.iter().zip(values) {
+                    self.add_fields(value, field.type_id, &joined(&field.name), fields);
+                }
+            }
+            (Value::Stack { elements, .. }, Some(Type::Stack { element, .. })) => {
+                for (index, value) in elements.iter().enumerate() {
+                    self.add_fields(value, element, &format!("{prefix}[{index}]"), fields);
+                }
+            }
+            _ => fields.push((prefix.to_owned(), self.render(value, type_id))),
+        }
+    }
+
     /// Formats a location as `file:line:column`, like a compiler.
     pub(crate) fn place_in_source(&self, location: Option<ir::Location>) -> String {
         let Some(location) = location else { return "the program".to_owned() };

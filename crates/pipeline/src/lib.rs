@@ -86,5 +86,5 @@ pub use table::{
     ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,
     GroupMember, IdleEntry, TableEntry, WeightedAction, table_design,
 };
-pub use trace::{Event, Trace};
+pub use trace::{Candidate, Detail, Event, ExternArgument, Selection, Trace};
 pub use value::Value;

@@ -8,6 +8,10 @@ use queues::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// The approximate memory in bytes of a packet that waits, in addition to its payload: its headers
+/// and metadata as values.
+const PACKET_BYTES: u64 = 1 << 10;
+
 /// The queues of a switch's ports. `T` is what the owner of the switch knows about a packet.
 #[derive(Debug)]
 pub struct QueuedPorts<T> {
@@ -76,6 +80,13 @@ impl<T> QueuedPorts<T> {
         self.ports.iter().map(of).collect()
     }
 
+    /// Returns the configuration of all ports that have queues.
+    #[must_use]
+    pub fn configuration(&self) -> Configuration {
+        let of = |(number, port): (&u32, &Port<_>)| (*number, port.config().clone());
+        Configuration(self.ports.iter().map(of).collect())
+    }
+
     /// Returns whether a port has queues.
     #[must_use]
     pub fn has(&self, port: u32) -> bool {
@@ -86,6 +97,16 @@ impl<T> QueuedPorts<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ports.is_empty()
+    }
+
+    /// Returns the approximate memory in bytes of the packets that wait.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let of = |port: &Port<_>| {
+            let packets = u64::try_from(port.waiting()).unwrap_or(u64::MAX);
+            port.waiting_bytes().saturating_add(packets.saturating_mul(PACKET_BYTES))
+        };
+        self.ports.values().map(of).fold(0, u64::saturating_add)
     }
 
     /// Admits a packet to a queue of a port. `received` is the frame from which it came: its ECN
@@ -151,13 +172,15 @@ impl<T> QueuedPorts<T> {
         port.map_or(Duration::ZERO, |port| duration(port.finished(length)))
     }
 
-    /// Makes another configuration apply to all ports. Returns the packets of queues that no longer
-    /// exist.
+    /// Makes another configuration apply to all ports ([`Port::configure`]): a port that it lacks
+    /// has no queues afterwards. Returns what the owner knows about the packets of queues that no
+    /// longer exist.
     pub fn configure(&mut self, configuration: &Configuration, now: Duration, seed: u64) -> Vec<T> {
         let mut gone = Vec::new();
         let mut before = std::mem::take(self).ports;
         for (number, config) in &configuration.0 {
             let port = match before.remove(number) {
+                Some(port) if port.config() == config => port,
                 Some(mut port) => {
                     let dropped = port.configure(nanos(now), config);
                     gone.extend(dropped.into_iter().map(|(_, tag)| tag));

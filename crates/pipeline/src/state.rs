@@ -268,6 +268,11 @@ impl State {
         self.flow_ids.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
+    /// Returns the flow identifier that [`Self::new_flow_id`] returned last.
+    pub(crate) fn last_flow_id(&self) -> u32 {
+        self.flow_ids.load(Ordering::Relaxed)
+    }
+
     /// Acquires the lock that blocks hold if they must not run at the same time
     /// ([`Layout::runs_alone`]).
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {

@@ -12,7 +12,8 @@ use crate::layout::{Layout, each_statement};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::table::TableState;
 use crate::trace::Trace;
-use ir::{Architecture, CompileLimits, Program, StatementKind};
+use crate::value::Value;
+use ir::{Architecture, CompileLimits, Location, Program, StatementKind, TypeId};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -209,6 +210,51 @@ impl Core {
             scratch.waiting.truncate(before.1);
         }
         outcome
+    }
+
+    /// Tries a packet in the interpreter, like [`Switch::try_process`].
+    pub(crate) fn try_process(
+        &self,
+        scratch: &mut Scratch,
+        (port, packet): (u32, &[u8]),
+        now: Duration,
+        trace: &mut dyn Trace,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let before = outputs.len();
+        let mut tried = scratch.begin_trial();
+        let interpreter = Interpreter::new(&self.layout, &self.state, &mut tried, Some(trace), now);
+        let outcome = interpreter.and_then(|mut interpreter| {
+            interpreter.try_only();
+            self.driver.interpret(&mut interpreter, port, packet, outputs)
+        });
+        scratch.end_trial(tried);
+        if outcome.is_err() {
+            outputs.truncate(before);
+        }
+        outcome
+    }
+
+    /// Formats a value for people, with the names of fields, errors and members.
+    #[must_use]
+    pub fn render(&self, value: &Value, type_id: TypeId) -> String {
+        self.layout.render(value, type_id)
+    }
+
+    /// Returns the fields of a header, or those of all valid headers in a struct, with their values
+    /// formatted for people. Names of fields in a struct begin with those of their headers:
+    /// `ipv4.ttl`.
+    #[must_use]
+    pub fn fields(&self, value: &Value, type_id: TypeId) -> Vec<(String, String)> {
+        let mut fields = Vec::new();
+        self.layout.add_fields(value, type_id, "", &mut fields);
+        fields
+    }
+
+    /// Formats a location as `file:line:column`, like a compiler.
+    #[must_use]
+    pub fn place_in_source(&self, location: Option<Location>) -> String {
+        self.layout.place_in_source(location)
     }
 
     /// Continues with a packet that leaves its queue, like [`Switch::resume`].
@@ -491,6 +537,26 @@ impl Switch {
     ) -> Result<Vec<Output>, RunError> {
         let mut outputs = Vec::new();
         self.core.process(&mut self.scratch, (port, packet), now, Some(trace), &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// Tries a packet: processes it in the interpreter like [`Switch::process_traced`], but leaves
+    /// the state of the switch as it is. The packet sees its own changes of registers, meters and
+    /// entries. It changes no counter and no timer, sends no digest, enters no queue, and draws the
+    /// random numbers that the next packet draws too.
+    ///
+    /// # Errors
+    /// Fails as [`Switch::process`] does. Fails with [`RunError::NotTried`] if the packet looks up
+    /// an entry that it would have added before (PNA's `add_entry`).
+    pub fn try_process(
+        &mut self,
+        port: u32,
+        packet: &[u8],
+        now: Duration,
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
+        self.core.try_process(&mut self.scratch, (port, packet), now, trace, &mut outputs)?;
         Ok(outputs)
     }
 

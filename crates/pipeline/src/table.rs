@@ -96,7 +96,7 @@ pub(crate) struct TableState {
     /// Whether actions that change their entry run one at a time (`synced` of `@tableconfig`).
     pub(crate) synchronised: bool,
     /// The storage in which machine code keeps the entries, as `@tableconfig` specifies it.
-    storage: ir::TableStorage,
+    pub(crate) storage: ir::TableStorage,
     /// The default action of the program, which applies until the control plane sets another one.
     pub(crate) initial_default: ActionCall,
     /// Whether a packet can hit an entry if the table has no keys; see `Dialect::is_of_switches`.
@@ -269,6 +269,17 @@ impl TableState {
             return Err(ControlError::Full { name: self.name.clone(), size });
         }
         Ok(entry)
+    }
+
+    /// Returns whether the table has room for an entry with these matches and no priority, and no
+    /// other entry with the same matches.
+    pub(crate) fn can_add(&self, matches: &[FieldMatch], now: Duration) -> bool {
+        let entries = read(&self.entries);
+        let known = entries.search.find(matches, 0);
+        let is_known = known.is_some_and(|known| !self.is_gone(known, now));
+        let replaced = u64::from(known.is_some());
+        let used = (entries.by_handle.len() as u64).saturating_sub(replaced);
+        !is_known && self.size.is_none_or(|size| size == 0 || used < size)
     }
 
     pub(crate) fn check_timeout(&self, timeout: Option<Duration>) -> Result<(), ControlError> {
@@ -523,16 +534,20 @@ impl TableState {
 
     /// Returns the entry that a packet with these key values hits, or `None` if it misses.
     pub(crate) fn lookup(&self, keys: &[Bits], now: Duration) -> Option<Arc<Stored>> {
+        let found = self.lookup_uncounted(keys, now);
+        let count = if found.is_some() { &self.hits } else { &self.misses };
+        count.fetch_add(1, Ordering::Relaxed);
+        found
+    }
+
+    /// Looks up an entry like [`Self::lookup`], without counting the lookup.
+    pub(crate) fn lookup_uncounted(&self, keys: &[Bits], now: Duration) -> Option<Arc<Stored>> {
         loop {
             match self.best(keys) {
                 Some(found) if self.is_gone(&found, now) => {
                     self.unlink(&found);
                 }
-                found => {
-                    let count = if found.is_some() { &self.hits } else { &self.misses };
-                    count.fetch_add(1, Ordering::Relaxed);
-                    return found;
-                }
+                found => return found,
             }
         }
     }

@@ -1,9 +1,14 @@
 //! The events of a packet's processing, in the order in which they happen.
+//!
+//! An event names parts of the program by their numbers and holds values, not text: a packet that
+//! is traced for its possible outcomes runs many times, and formatting would take most of that
+//! time. [`crate::Core::render`] formats values, and the crate `traces` formats whole packets.
 
-use crate::table::TableEntry;
+use crate::table::{ActionCall, EntryHandle, TableEntry};
+use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Location, TableId};
-use std::fmt;
+use ir::{ActionId, ExternCallee, Location, ParserId, StateId, TableId, TypeId};
+use std::sync::Arc;
 
 /// A receiver of the events in the processing of a packet.
 pub trait Trace {
@@ -21,10 +26,16 @@ pub trait Trace {
     /// Reports the case of a `select` that matched, counted from 0, or `None` if no case did.
     fn selected(&mut self, _parser: &str, _state: &str, _case: Option<usize>) {}
 
-    /// Returns whether [`Self::event`] should be called. Events contain text, whose formatting
-    /// takes longer than all other processing of a packet.
-    fn wants_events(&self) -> bool {
-        true
+    /// Chooses the member of a group that runs for the packet, by its position in the selection.
+    /// A packet that is processed for good runs the member that its hash chooses, so only a trace
+    /// of a packet that is tried ([`crate::Switch::try_process`]) may choose another one.
+    fn choose(&mut self, selection: &Selection<'_>) -> usize {
+        selection.by_hash
+    }
+
+    /// Returns which events [`Self::event`] should receive from now on.
+    fn detail(&self) -> Detail {
+        Detail::Values
     }
 }
 
@@ -34,13 +45,62 @@ impl Trace for Vec<Event> {
     }
 }
 
-/// An event in the processing of a packet. Names are those of the program, and values are formatted
-/// for people, with the names of fields, errors and members.
+/// The events that a trace receives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// No events.
+    Nothing,
+    /// The passes of the packet through pipelines.
+    Passes,
+    /// Parser states, headers, tables, actions, externs, and what happens to the packet.
+    #[default]
+    Steps,
+    /// All events, including assignments and the contents of emitted headers.
+    Values,
+}
+
+/// A choice of a member of an action selector's group, or of a group that belongs to one entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'s> {
+    /// The table whose entry runs the group.
+    pub table: TableId,
+    /// The number of the group. `None` if the group belongs to the entry alone (one-shot).
+    pub group: Option<u32>,
+    /// The members that can be chosen. Those that watch a port that is down are missing.
+    pub members: &'s [Candidate],
+    /// The position of the member that the packet's hash chooses.
+    pub by_hash: usize,
+}
+
+/// A member of a group that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The number of the member. `None` in a group that belongs to the entry alone (one-shot).
+    pub member: Option<u32>,
+    /// The weight of the member.
+    pub weight: u32,
+    /// The action that the member runs.
+    pub call: Arc<ActionCall>,
+}
+
+/// An argument of an extern that the call reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExternArgument {
+    /// A value and its type.
+    Value(Value, TypeId),
+    /// The name of an action.
+    Action(ActionId),
+}
+
+/// An event in the processing of a packet.
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
     /// A packet starts a pass through a pipeline: `ingress`, `egress` and so on.
     Pass {
+        /// The number of the pass: 0 for the first, and otherwise that of the [`Event::Further`]
+        /// which announced it.
+        number: u32,
         /// The name of the pipeline.
         pipeline: &'static str,
         /// The port on which the packet was received, or in egress its output port.
@@ -50,24 +110,35 @@ pub enum Event {
         /// The path by which the packet came to the pipeline, such as `normal` or `recirculated`.
         path: &'static str,
     },
+    /// The current pass causes a further one, which starts later.
+    Further {
+        /// The number of the further pass.
+        number: u32,
+        /// The path by which the packet comes to the further pass.
+        path: &'static str,
+    },
     /// A parser or control of the package starts.
     Block {
         /// The name of the block that starts.
         name: String,
+        /// Whether the block is a parser.
+        is_parser: bool,
     },
     /// A parser enters a state.
     State {
-        /// The name of the parser that enters the state.
-        parser: String,
-        /// The name of the state that the parser enters.
-        state: String,
+        /// The parser that enters the state.
+        parser: ParserId,
+        /// The state that the parser enters.
+        state: StateId,
     },
     /// A header was extracted.
     Extract {
         /// The variable or field of the header. If the bytes were skipped, the header's type.
         header: String,
-        /// The values of the header's fields.
-        value: String,
+        /// The extracted header.
+        value: Value,
+        /// The type of the header.
+        type_id: TypeId,
     },
     /// A parser rejected the packet.
     Rejected {
@@ -76,55 +147,81 @@ pub enum Event {
     },
     /// A table is looked up.
     Table {
-        /// The name of the table that is looked up.
-        table: String,
-        /// The name and value of each key.
-        keys: Vec<(String, String)>,
+        /// The table that is looked up.
+        table: TableId,
+        /// The value of each key.
+        keys: Vec<Value>,
     },
     /// A lookup found an entry.
     Hit {
-        /// The name of the table that is looked up.
-        table: String,
+        /// The table that is looked up.
+        table: TableId,
+        /// The number of the entry.
+        handle: EntryHandle,
         /// The entry that the lookup found.
         entry: TableEntry,
     },
     /// A lookup found no entry.
     Miss {
-        /// The name of the table that is looked up.
-        table: String,
+        /// The table that is looked up.
+        table: TableId,
     },
-    /// An action runs.
+    /// A member of the group that an entry runs was chosen.
+    Chosen {
+        /// The table whose entry runs the group.
+        table: TableId,
+        /// The number of the group. `None` if the group belongs to the entry alone (one-shot).
+        group: Option<u32>,
+        /// The number of the member. `None` in a group that belongs to the entry alone.
+        member: Option<u32>,
+        /// The weight of the member.
+        weight: u32,
+        /// The sum of the weights of all members that could have been chosen.
+        total: u64,
+    },
+    /// An action runs. All events until the [`Event::ActionEnd`] that belongs to it happen in the
+    /// action.
     Action {
-        /// The name of the action that runs.
-        name: String,
-        /// The name and value of each parameter.
-        arguments: Vec<(String, String)>,
+        /// The action that runs.
+        action: ActionId,
+        /// The table that runs it. `None` if a statement calls it.
+        table: Option<TableId>,
+        /// The value of each parameter.
+        arguments: Vec<Value>,
     },
+    /// An action ends.
+    ActionEnd,
     /// A value was stored in a variable or field.
     Assign {
         /// The variable or field, in the notation of P4.
         place: String,
-        /// The value that was stored.
+        /// The value that was stored, formatted.
         value: String,
     },
     /// An extern function or method was called.
     Extern {
-        /// The name of the function, or of the instance and method.
-        name: String,
-        /// The values of the arguments that the call reads.
-        arguments: Vec<String>,
+        /// The function, or the instance and method.
+        callee: ExternCallee,
+        /// The arguments that the call reads.
+        arguments: Vec<ExternArgument>,
+        /// The place of the call in the source.
+        location: Option<Location>,
     },
     /// The packet added an entry to a table.
     Added {
-        /// The name of the table to which the entry was added.
-        table: String,
+        /// The table to which the entry was added.
+        table: TableId,
         /// The entry that was added.
         entry: TableEntry,
     },
     /// A deparser emitted a header or another value.
     Emit {
+        /// The variable or field that was emitted. `None` if it is the value of an expression.
+        place: Option<String>,
         /// The value that was emitted.
-        value: String,
+        value: Value,
+        /// The type of the value.
+        type_id: TypeId,
     },
     /// The program logged a message with `log_msg`.
     Log {
@@ -154,62 +251,35 @@ pub enum Event {
     Output {
         /// The port through which the packet is transmitted.
         port: u32,
-        /// The length of the packet in bytes.
-        length: usize,
+        /// The bytes of the packet.
+        packet: Vec<u8>,
     },
 }
 
-impl fmt::Display for Event {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = |f: &mut fmt::Formatter<'_>, values: &[(String, String)]| {
-            for (position, (name, value)) in values.iter().enumerate() {
-                let separator = if position > 0 { ", " } else { "" };
-                write!(f, "{separator}{name} = {value}")?;
-            }
-            Ok(())
-        };
+impl Event {
+    /// Returns the least detail with which a trace receives this event.
+    #[must_use]
+    pub fn detail(&self) -> Detail {
         match self {
-            Self::Pass { pipeline, port, length, path } => {
-                write!(f, "{pipeline}: port {port}, {length} bytes, {path}")
-            }
-            Self::Block { name } => write!(f, "  {name}"),
-            Self::State { parser, state } => write!(f, "    state {parser}.{state}"),
-            Self::Extract { header, value } => write!(f, "      extract {header} = {value}"),
-            Self::Rejected { error } => write!(f, "    reject: {error}"),
-            Self::Table { table, keys } => {
-                write!(f, "    table {table}: ")?;
-                named(f, keys)
-            }
-            Self::Hit { table, entry } => {
-                let matches: Vec<String> = entry.matches.iter().map(ToString::to_string).collect();
-                write!(f, "    hit {table}: {}", matches.join(", "))?;
-                if entry.priority > 0 {
-                    write!(f, ", priority {}", entry.priority)?;
-                }
-                Ok(())
-            }
-            Self::Miss { table } => write!(f, "    miss {table}"),
-            Self::Action { name, arguments } => {
-                write!(f, "    action {name}(")?;
-                named(f, arguments)?;
-                f.write_str(")")
-            }
-            Self::Assign { place, value } => write!(f, "      {place} = {value}"),
-            Self::Extern { name, arguments } => {
-                write!(f, "      {name}({})", arguments.join(", "))
-            }
-            Self::Added { table, entry } => {
-                let matches: Vec<String> = entry.matches.iter().map(ToString::to_string).collect();
-                write!(f, "      add to {table}: {}", matches.join(", "))
-            }
-            Self::Emit { value } => write!(f, "      emit {value}"),
-            Self::Log { text } => write!(f, "      log: {text}"),
-            Self::Drop { reason } => write!(f, "  drop: {reason}"),
-            Self::Copy { kind } => write!(f, "  {kind}"),
-            Self::Wait { port, queue, length } => {
-                write!(f, "queue {queue} of port {port}: {length} bytes")
-            }
-            Self::Output { port, length } => write!(f, "output: port {port}, {length} bytes"),
+            Self::Pass { .. } | Self::Further { .. } => Detail::Passes,
+            Self::Block { .. }
+            | Self::State { .. }
+            | Self::Extract { .. }
+            | Self::Rejected { .. }
+            | Self::Table { .. }
+            | Self::Hit { .. }
+            | Self::Miss { .. }
+            | Self::Chosen { .. }
+            | Self::Action { .. }
+            | Self::ActionEnd
+            | Self::Extern { .. }
+            | Self::Added { .. }
+            | Self::Log { .. }
+            | Self::Drop { .. }
+            | Self::Copy { .. }
+            | Self::Wait { .. }
+            | Self::Output { .. } => Detail::Steps,
+            Self::Assign { .. } | Self::Emit { .. } => Detail::Values,
         }
     }
 }

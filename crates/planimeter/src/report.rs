@@ -1,5 +1,7 @@
 //! `planimeter report`: draws earlier runs in one report.
 
+pub(crate) mod traces;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +18,9 @@ Write the report of earlier runs of `planimeter probe`.
 Several runs share their figures: two protocols, two controllers or two versions of one are lines in \
 the same plot. Runs that measured different points of the same protocol are joined to one line; \
 where they measured the same point, their names distinguish them. Every figure is also written as \
-SVG and as PDF, for papers: --figure-width lays them out for a column, and --latex adds tables.";
+SVG and as PDF, for papers: --figure-width lays them out for a column, and --latex adds tables.
+
+For runs of `planimeter stf` that kept the traces of packets (--output), the report draws a tree for each packet.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +31,10 @@ Examples:
     planimeter report --name before --name after runs/20251121T090000Z-probe runs/20251122T090000Z-probe
 
   Figures as wide as a column and LaTeX tables, for a paper:
-    planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex";
+    planimeter report runs/p4runtime runs/openflow -o runs/paper --figure-width 88mm --latex
+
+  The traces of the packets of two runs of scripts:
+    planimeter report runs/router runs/tunnel -o runs/packets";
 
 /// The arguments of `planimeter report`.
 #[derive(Debug, Parser)]
@@ -71,6 +78,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         true => paths.iter().map(|path| name_of(path)).collect(),
         false => given.clone(),
     };
+    let traced: Vec<PathBuf> = paths.iter().filter_map(|path| traces::file(path)).collect();
+    if traced.len() == paths.len() {
+        traces::report(&traced, &arguments.directory()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let texts = paths.iter().map(|path| output::result_at(path)).collect::<Result<Vec<_>, _>>()?;
     if texts.iter().all(|(_, text)| rfc8456::is_result(text)) {
         return benchmarks(&names, &texts, arguments);

@@ -4,6 +4,7 @@ mod captures;
 mod coverage;
 mod entries;
 mod topology;
+mod tracing;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,6 +61,8 @@ Statements, one a line; `#` begins a comment:
   wait                               one second passes
   at TIME [every TIME times NUMBER]  the next packet arrives at this time since the start, and
                                      again
+  at TIME queue SWITCH LINE[; LINE]  with --topology: the ports of the lines have these queues from
+                                     this time on; a LINE is that of --queue
 
 The first parts of a name may be omitted: `routes` is `RouterIngress.routes`. A match is a value
 (0x0a, 10, 0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has
@@ -72,6 +75,13 @@ Examples:
 
   Run two scripts, and see what happens to each packet:
     planimeter stf --trace switch.p4 learning.stf flooding.stf
+
+  See everything that could happen to each packet, whichever members of groups its hashes choose:
+    planimeter stf --all-outcomes programs/load_balancer.p4
+
+  Write the traces of packets as JSON, a line for each, and draw them as a page:
+    planimeter stf --trace=traces.json --trace-format json programs/router.p4
+    planimeter stf --output runs/router programs/router.p4
 
   Compare the compiled program with the interpreter:
     planimeter stf --path compiled programs/router.p4
@@ -140,9 +150,8 @@ pub(crate) struct Arguments {
         ("compiled", pipeline::Path::Compiled),
     ]))]
     path: pipeline::Path,
-    /// Print the events of each packet, in order
-    #[arg(long)]
-    trace: bool,
+    #[command(flatten)]
+    tracing: tracing::Arguments,
     /// Print which parser states, actions, branches and entries of each program the scripts
     /// together reach, and which they do not; with =FILE, also write them to FILE as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]
@@ -195,7 +204,7 @@ impl Arguments {
             strict: self.strict,
             specification: self.specification,
             priority_queues: self.priority_queues,
-            trace: self.trace,
+            trace: self.tracing.contents(),
             together: false,
         }
     }
@@ -233,15 +242,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         None => script(path),
     };
     let read = scripts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let mut kept = tracing::Kept::new(&arguments.tracing)?;
     let captures = match &arguments.pcap_out {
         Some(directory) => captures::folders(directory, &scripts),
         None => Vec::new(),
     };
     let scripts = Scripts { paths: &scripts, read: &read, captures: &captures };
     let passed = match &topology {
-        Some(topology) => network(topology, path, scripts, arguments)?,
-        None => switch(path, scripts, arguments)?,
+        Some(topology) => network(topology, path, scripts, arguments, &mut kept)?,
+        None => switch(path, scripts, arguments, &mut kept)?,
     };
+    kept.finish(path, passed)?;
     Ok(ExitCode::from(u8::from(!passed)))
 }
 
@@ -276,12 +287,18 @@ struct ScriptFile<'s> {
 
 /// Runs each script against a fresh switch that executes the program at `path`. Returns whether all
 /// expectations of the scripts were met.
-fn switch(path: &Path, scripts: Scripts<'_>, arguments: &Arguments) -> Result<bool, Failure> {
+fn switch(
+    path: &Path,
+    scripts: Scripts<'_>,
+    arguments: &Arguments,
+    kept: &mut tracing::Kept,
+) -> Result<bool, Failure> {
     let program = arguments.stored.load(path)?;
     let mut coverage = arguments.coverage.is_some().then(|| Coverage::new(&program));
     let mut passed = true;
     for script in scripts.each() {
         let report = one_script(&program, script, coverage.as_mut(), arguments)?;
+        kept.keep(script.path, &report)?;
         passed &= print(script.path, &report, arguments.quiet);
         if let Some(directory) = script.captures {
             let name = |port| format!("pcap{port}");
@@ -301,6 +318,7 @@ fn network(
     path: &Path,
     scripts: Scripts<'_>,
     arguments: &Arguments,
+    kept: &mut tracing::Kept,
 ) -> Result<bool, Failure> {
     let programs = topology.programs(path, &arguments.stored)?;
     let quiet = arguments.quiet;
@@ -316,6 +334,7 @@ fn network(
     let mut passed = true;
     for script in scripts.each() {
         let report = topology.run(&programs, script, &mut covered, arguments)?;
+        kept.keep(script.path, &report)?;
         passed &= print(script.path, &report, quiet);
         if let Some(directory) = script.captures {
             topology.captures(directory, &report)?;
@@ -375,14 +394,17 @@ fn one_script(
         }
     }
     if switch.compiled().is_none() {
-        return one_run(&mut switch, program, script, false, coverage, arguments);
+        return one_run(&mut switch, program, script, (false, true), coverage, arguments);
     }
     let mut runs = Vec::new();
     for way in switch.ways() {
         for together in [false, true] {
             switch.reset().map_err(Failure::input)?;
             switch.choose_way(Some(way));
-            let report = one_run(&mut switch, program, script, together, None, arguments)?;
+            // The interpreter records the traces. All other ways must have the same results.
+            let is_traced = way == Way::Interpreter && !together;
+            let report =
+                one_run(&mut switch, program, script, (together, is_traced), None, arguments)?;
             runs.push(Ran { way, together, report, digests: switch.take_digests() });
         }
     }
@@ -400,16 +422,18 @@ fn of_all_ways(runs: Vec<Ran>) -> Report {
 }
 
 /// Runs a script against a switch that was just loaded, and returns the report. Packets are
-/// processed in bursts if `together` is set, and otherwise one by one.
+/// processed in bursts if `together` is set, and otherwise one by one. They are traced if
+/// `is_traced` is set and the command line asks for traces.
 fn one_run(
     switch: &mut Switch,
     program: &Program,
     ScriptFile { path, script, .. }: ScriptFile<'_>,
-    together: bool,
+    (together, is_traced): (bool, bool),
     coverage: Option<&mut Coverage>,
     arguments: &Arguments,
 ) -> Result<Report, Failure> {
-    let options = Options { together, ..arguments.options() };
+    let options = arguments.options();
+    let options = Options { together, trace: options.trace.filter(|_| is_traced), ..options };
     for path in &arguments.entries {
         if !entries::queues(path)?.0.is_empty() {
             return Err(Failure::input(format!(
@@ -450,11 +474,6 @@ fn with_entries(
 fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<Switch, Failure> {
     let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
     if arguments.path == pipeline::Path::Compiled {
-        if options.trace {
-            return Err(Failure::input(
-                "--trace needs --path interpreter: a compiled program reports no events",
-            ));
-        }
         if arguments.coverage.is_some() {
             return Err(Failure::input(
                 "--coverage needs --path interpreter: a compiled program reports no events",
@@ -485,7 +504,7 @@ fn install(
     for path in files {
         let script = entries::script(path, &strings)?;
         // A refused entry is a mistake in the file, so it is always an error.
-        let options = Options { strict: true, trace: false, ..options };
+        let options = Options { strict: true, trace: None, ..options };
         run_script(switch, &script, options).map_err(|(entry, error)| {
             Failure::input(format!("{}: its statement {entry}: {error}", path.display()))
         })?;
@@ -526,15 +545,6 @@ fn queue_line(record: &QueueRecord) -> Option<String> {
 /// Prints the outcome of a script, and returns whether all of its expectations were met.
 fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     let path = path.display();
-    for (index, (line, events)) in report.trace.iter().enumerate() {
-        match report.passed.get(index) {
-            Some(switch) => println!("{path}:{line}: {switch}:"),
-            None => println!("{path}:{line}:"),
-        }
-        for event in events {
-            println!("  {event}");
-        }
-    }
     if !quiet {
         for (line, value) in &report.values {
             println!("{path}:{line}: {value}");

@@ -55,6 +55,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<ExitCode, Failure> {
         v1model: arguments::v1model(matches),
         durability: arguments::durability(matches),
         check_references: matches.get_flag("check-references"),
+        takes_injections: matches.get_flag("inject"),
     };
     let requested = matches.get_one::<u32>("ring-memory").copied();
     let memory = devices::ring_memory(&planned, workers, requested);
@@ -243,10 +244,20 @@ fn queue_lines(device: &DeviceState) -> Vec<String> {
             Duration::from_nanos(pace.largest),
         ));
     }
-    if device.queues.replaced > 0 {
+    for (count, why) in [
+        (device.queues.replaced, "a pipeline was committed"),
+        (device.queues.removed, "their queue was removed"),
+    ] {
+        if count > 0 {
+            lines.push(format!(
+                "device {id}: {count} packets were dropped because {why} while they waited"
+            ));
+        }
+    }
+    if device.queues.beyond_memory > 0 {
         lines.push(format!(
-            "device {id}: {} packets were dropped because a pipeline was committed while they waited",
-            device.queues.replaced
+            "device {id}: {} packets were dropped because those in queues took the memory of --limit-queued",
+            device.queues.beyond_memory
         ));
     }
     lines
@@ -290,7 +301,22 @@ fn tls(matches: &ArgMatches) -> Result<Option<ServerTls>, Failure> {
     Ok(Some(ServerTls { certificate, key, client_authorities }))
 }
 
+/// Returns the log with the traces of packets, if they are to be written.
 fn log(matches: &ArgMatches) -> Result<Log, Failure> {
+    let log = log_of_events(matches)?;
+    let Some(path) = matches.get_one::<PathBuf>("trace") else { return Ok(log) };
+    let format = match matches.get_one::<String>("trace-format").map(String::as_str) {
+        Some("json") => traces::Format::Json,
+        Some("proto") => traces::Format::Proto,
+        Some("verbose") => traces::Format::VerboseText,
+        _ => traces::Format::Text,
+    };
+    let file = File::create(path)
+        .map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;
+    Ok(log.with_traces(format, Box::new(file)))
+}
+
+fn log_of_events(matches: &ArgMatches) -> Result<Log, Failure> {
     let verbosity = match matches.get_one::<String>("log-level").map(String::as_str) {
         Some("trace") => Verbosity::Trace,
         Some("debug") => Verbosity::Debug,

@@ -1,4 +1,6 @@
-//! The generated messages and services of P4Runtime, one module per proto package.
+//! The generated messages and services of P4Runtime, one module per proto package, those of the
+//! switch's own service for what P4Runtime lacks ([`switch`]), and the messages of Planimeter's own
+//! traces ([`trace`]).
 //!
 //! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions of
 //! release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so that
@@ -25,9 +27,17 @@ pub use self::packages::google::rpc;
 pub use self::packages::p4::config::v1 as config;
 /// `p4.v1`: the P4Runtime service and its entities.
 pub use self::packages::p4::v1;
+/// `planimeter.switch.v1`: the queues of a switch, and the injection of packets.
+pub use self::packages::planimeter::switch::v1 as switch;
 
-/// The serialised `google.protobuf.FileDescriptorSet` of all protos above and their imports, in the
-/// form that server reflection and [`prost_reflect::DescriptorPool`] expect.
+/// `planimeter.trace.v1`: what a P4 program did with a packet.
+pub use self::packages::planimeter::trace::v1 as trace;
+
+/// The serialised `google.protobuf.FileDescriptorSet` of `planimeter.trace.v1` alone.
+pub const TRACE_DESCRIPTORS: &[u8] = include_bytes!("generated/trace_descriptors.bin");
+
+/// The serialised `google.protobuf.FileDescriptorSet` of all services and their imports, in the form
+/// that server reflection and [`prost_reflect::DescriptorPool`] expect.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Returns the descriptors for lookups. Returns `None` if they cannot be decoded; a test proves
@@ -36,6 +46,14 @@ pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 pub fn pool() -> Option<&'static DescriptorPool> {
     static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
     POOL.get_or_init(|| DescriptorPool::decode(DESCRIPTORS).ok()).as_ref()
+}
+
+/// Returns the descriptors of `planimeter.trace.v1` for lookups. Returns `None` if they cannot be
+/// decoded; a test proves that they can.
+#[must_use]
+pub fn trace_pool() -> Option<&'static DescriptorPool> {
+    static POOL: OnceLock<Option<DescriptorPool>> = OnceLock::new();
+    POOL.get_or_init(|| DescriptorPool::decode(TRACE_DESCRIPTORS).ok()).as_ref()
 }
 
 /// Returns a message in the text format of protocol buffers, on one line. `name` is the full name
@@ -79,6 +97,20 @@ mod packages {
         pub mod config {
             pub mod v1 {
                 include!("generated/p4.config.v1.rs");
+            }
+        }
+    }
+
+    pub mod planimeter {
+        pub mod switch {
+            pub mod v1 {
+                include!("generated/planimeter.switch.v1.rs");
+            }
+        }
+
+        pub mod trace {
+            pub mod v1 {
+                include!("generated/planimeter.trace.v1.rs");
             }
         }
     }

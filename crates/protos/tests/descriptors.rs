@@ -90,8 +90,12 @@ fn published() -> Option<PathBuf> {
 
 fn facts(files: &[FileDescriptorProto]) -> Facts {
     let mut facts = Facts::new();
-    // Imports that are part of every protobuf runtime are not compared.
-    for file in files.iter().filter(|file| !file.package().starts_with("google.protobuf")) {
+    // Imports that are part of every protobuf runtime are not compared, and the consortium does not
+    // publish the service of this project.
+    let others = ["google.protobuf", "planimeter."];
+    let is_compared =
+        |file: &&FileDescriptorProto| !others.iter().any(|other| file.package().starts_with(other));
+    for file in files.iter().filter(is_compared) {
         let scope = file.package();
         facts.insert(format!("file {}", file.name()), format!("{scope} {}", file.syntax()));
         for message in &file.message_type {

@@ -17,7 +17,11 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 #[test]
 fn the_generated_files_correspond_to_the_protos() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let generated = generate(&package.join("proto"));
+    let protos = package.join("proto");
+    let services = ["p4/v1/p4runtime.proto", "planimeter/switch/v1/control.proto"];
+    let mut generated = generate(&protos, &services, "descriptors.bin");
+    let traces = ["planimeter/trace/v1/trace.proto"];
+    generated.extend(generate(&protos, &traces, "trace_descriptors.bin"));
     let kept = package.join("src/generated");
     if env::var_os("PLANIMETER_UPDATE_PROTO").is_some() {
         for (name, content) in &generated {
@@ -29,7 +33,7 @@ fn the_generated_files_correspond_to_the_protos() {
         .filter(|(name, content)| fs::read(kept.join(name)).ok().as_ref() != Some(content))
         .map(|(name, _)| name.as_str())
         .collect();
-    assert_eq!(generated.len(), 4, "a module for each package and the descriptors");
+    assert_eq!(generated.len(), 7, "a module for each package and two sets of descriptors");
     assert!(
         stale.is_empty(),
         "{stale:?} in src/generated are stale; \
@@ -37,15 +41,15 @@ fn the_generated_files_correspond_to_the_protos() {
     );
 }
 
-/// Returns the generated files by name.
-fn generate(protos: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut descriptors =
-        protox::compile([protos.join("p4/v1/p4runtime.proto")], [protos]).unwrap();
+/// Returns the files by name that are generated from protos and those that they import.
+fn generate(protos: &Path, services: &[&str], set: &str) -> BTreeMap<String, Vec<u8>> {
+    let services = services.iter().map(|service| protos.join(service));
+    let mut descriptors = protox::compile(services, [protos]).unwrap();
     let mut files = BTreeMap::new();
 
     let mut without_comments = descriptors.clone();
     without_comments.file.iter_mut().for_each(|file| file.source_code_info = None);
-    files.insert("descriptors.bin".to_owned(), without_comments.encode_to_vec());
+    files.insert(set.to_owned(), without_comments.encode_to_vec());
 
     undeprecate(&mut descriptors);
     let directory = tempfile::tempdir().unwrap();

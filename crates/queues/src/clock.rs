@@ -26,10 +26,8 @@ impl Clock {
     /// Returns the first whole nanosecond at which the bucket holds `tokens`. A bucket that is too
     /// small for them must be full.
     pub(crate) fn holds(&self, tokens: u64) -> Nanos {
-        let rate = u128::from(self.limit.rate.get());
         let spare = u128::from(self.limit.burst.saturating_sub(tokens)) * SECOND;
-        let full = u128::from(self.full) * rate + u128::from(self.remainder);
-        Nanos(saturated(full.saturating_sub(spare).div_ceil(rate)))
+        Nanos(saturated(self.exactly_full().saturating_sub(spare).div_ceil(self.rate())))
     }
 
     /// Takes tokens out of the bucket. `from` is the time from which they could have been taken, so
@@ -38,11 +36,45 @@ impl Clock {
         if from.0 > self.full {
             (self.full, self.remainder) = (from.0, 0);
         }
-        let rate = u128::from(self.limit.rate.get());
         let total = u128::from(tokens) * SECOND + u128::from(self.remainder);
-        self.full = self.full.saturating_add(saturated(total / rate));
+        self.full = self.full.saturating_add(saturated(total / self.rate()));
         // The remainder is below the rate, which is a `u64`.
-        self.remainder = saturated(total % rate);
+        self.remainder = saturated(total % self.rate());
+    }
+
+    /// Puts back the tokens that were taken last.
+    pub(crate) fn put_back(&mut self, tokens: u64) {
+        self.set_full(self.exactly_full().saturating_sub(u128::from(tokens) * SECOND));
+    }
+
+    /// Returns the bucket of another limit, which goes on with the tokens that this one holds at
+    /// `from`, as far as it can hold them. A debt remains and is paid at the other rate.
+    pub(crate) fn changed(&self, limit: Limit, from: Nanos) -> Self {
+        // Tokens are counted in units of one token divided by a second in nanoseconds, in which a
+        // nanosecond adds exactly the rate.
+        let missing = self.exactly_full().saturating_sub(u128::from(from.0) * self.rate());
+        let capacity = |limit: Limit| u128::from(limit.burst) * SECOND;
+        // The new bucket lacks its capacity minus the tokens, which are the old capacity minus what
+        // the old one lacks.
+        let lacks = (capacity(limit) + missing).saturating_sub(capacity(self.limit));
+        let mut changed = Self::new(limit, from);
+        changed.set_full(changed.exactly_full().saturating_add(lacks));
+        changed
+    }
+
+    fn rate(&self) -> u128 {
+        self.limit.rate.get().into()
+    }
+
+    /// Returns the instant at which the bucket is full, in nanoseconds divided by the rate.
+    fn exactly_full(&self) -> u128 {
+        u128::from(self.full) * self.rate() + u128::from(self.remainder)
+    }
+
+    fn set_full(&mut self, full: u128) {
+        self.full = saturated(full / self.rate());
+        // The remainder is below the rate, which is a `u64`.
+        self.remainder = saturated(full % self.rate());
     }
 }
 
@@ -84,5 +116,37 @@ mod tests {
         assert_eq!(clock.holds(900), Nanos(1300));
         clock.take(Nanos(5000), 900);
         assert_eq!(clock.holds(300), Nanos(5900));
+    }
+
+    #[test]
+    fn a_change_keeps_the_tokens_and_the_debt() {
+        // One bit per nanosecond, and 200 of 300 bits are left at 1000.
+        let mut clock = Clock::new(limit(1_000_000_000, 300), Nanos(1000));
+        clock.take(Nanos(1000), 100);
+        let slower = |burst| clock.changed(limit(500_000_000, burst), Nanos(1000));
+        // 300 bits lack 100, which take 200 ns at half the rate. A smaller bucket is full.
+        assert_eq!(slower(300).holds(300), Nanos(1200));
+        assert_eq!(slower(200).holds(200), Nanos(1000));
+        assert_eq!(slower(50).holds(50), Nanos(1000));
+        // A larger one does not start with more tokens.
+        assert_eq!((slower(400).holds(200), slower(400).holds(400)), (Nanos(1000), Nanos(1400)));
+        // 600 bits more make a debt of 400, which is paid at the new rate.
+        clock.take(Nanos(1000), 600);
+        assert_eq!(clock.changed(limit(500_000_000, 0), Nanos(1000)).holds(0), Nanos(1800));
+        clock.put_back(600);
+        assert_eq!(clock.holds(300), Nanos(1100));
+    }
+
+    /// Tests that putting back what was taken leaves no trace, although the rate divides nothing.
+    #[test]
+    fn what_is_put_back_was_not_taken() {
+        let mut clock = Clock::new(limit(7_777_777_777, 0), Nanos(0));
+        clock.take(Nanos(0), 12_000);
+        let before = (clock.full, clock.remainder);
+        for tokens in [1, 999, 12_000, 1_000_003] {
+            clock.take(Nanos(0), tokens);
+            clock.put_back(tokens);
+            assert_eq!((clock.full, clock.remainder), before, "{tokens}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 mod parse;
 
-pub use parse::ConfigError;
+pub use parse::{ConfigError, Problem};
 
 use crate::units::MAX_QUEUES;
 use std::collections::BTreeMap;
@@ -10,6 +10,16 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 /// The depth of a queue in packets if none is configured, as in BMv2 (`simple_switch`).
 pub const DEFAULT_DEPTH: u32 = 64;
+
+/// The logarithm of the inverse weight of the current length in RED's average, as Floyd and
+/// Jacobson propose it.
+pub const RED_WEIGHT: u8 = 9;
+
+/// The largest number of bytes that a packet takes on the wire in addition to its own.
+pub(crate) const MAX_OVERHEAD: u32 = 65_535;
+
+/// The largest amount, burst or rate of a configuration, which is that of its text form.
+const LARGEST: u64 = i64::MAX as u64;
 
 /// The queues of several ports, by port number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -111,6 +121,14 @@ pub struct RedConfig {
 }
 
 impl QueueConfig {
+    /// Sets the depth to packets and bytes, either of which may be left out. A depth in bytes alone
+    /// does not limit packets, because a packet has at least a byte.
+    pub fn set_depth(&mut self, packets: Option<u32>, bytes: Option<u64>) {
+        let of_bytes = bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
+        self.depth_packets = packets.or(of_bytes).unwrap_or(DEFAULT_DEPTH);
+        self.depth_bytes = bytes;
+    }
+
     /// Returns queue `number` as it is without any settings: at the level of its number.
     #[must_use]
     pub fn new(number: u8) -> Self {
@@ -133,6 +151,49 @@ impl PortConfig {
     pub fn new(queues: u8) -> Self {
         let queues = (0..queues.clamp(1, MAX_QUEUES)).map(QueueConfig::new).collect();
         Self { shaper: Shaper::default(), overhead: 0, buffer: None, queues }
+    }
+
+    /// Checks a configuration that was not parsed: that its numbers are in the ranges of the text
+    /// form, and that its queues fit each other.
+    ///
+    /// # Errors
+    /// Returns what is wrong.
+    pub fn check(&self) -> Result<(), Problem> {
+        let within = |key: &'static str, value: u64, low: u64, high: u64| {
+            let fault = || Problem::Number { key, value: value.to_string(), low, high };
+            if (low..=high).contains(&value) { Ok(()) } else { Err(fault()) }
+        };
+        let shaped = |shaper: &Shaper| {
+            let limits = [shaper.bits, shaper.packets];
+            limits.iter().flatten().try_for_each(|limit| {
+                within("rate", limit.rate.get(), 1, LARGEST)?;
+                within("burst", limit.burst, 0, LARGEST)
+            })
+        };
+        let count = u64::try_from(self.queues.len()).unwrap_or(u64::MAX);
+        within("queues", count, 1, MAX_QUEUES.into())?;
+        within("overhead", self.overhead.into(), 0, MAX_OVERHEAD.into())?;
+        within("buffer", self.buffer.unwrap_or(0), 0, LARGEST)?;
+        shaped(&self.shaper)?;
+        for (number, queue) in self.queues.iter().enumerate() {
+            within("level", queue.level.into(), 0, u64::from(MAX_QUEUES) - 1)?;
+            within("depth", queue.depth_bytes.unwrap_or(0), 0, LARGEST)?;
+            shaped(&queue.shaper)?;
+            if let Some(threshold) = queue.threshold {
+                within("ecn", threshold.length, 0, LARGEST)?;
+            }
+            if let Some(RedConfig { minimum, maximum, per_million, .. }) = queue.red {
+                within("red maximum", maximum, minimum.saturating_add(1), LARGEST)?;
+                within("red millionths", per_million.into(), 0, 1_000_000)?;
+            }
+            let same = |other: &&QueueConfig| other.level == queue.level;
+            let is_bytes = |queue: &QueueConfig| matches!(queue.share, Share::Bytes(_));
+            let mut others = self.queues.iter().take(number).filter(same);
+            if others.any(|other| is_bytes(other) != is_bytes(queue)) {
+                return Err(Problem::MixedShares(queue.level));
+            }
+        }
+        Ok(())
     }
 
     /// Returns the bits of a packet of `length` bytes on the wire.

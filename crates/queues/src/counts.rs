@@ -1,6 +1,7 @@
 //! The packet counters of a queue.
 
-/// The counters of a queue since its port was created.
+/// The counters of a queue since it was created, and what waits in it. Packets are conserved: those
+/// that entered have been sent, were dropped behind the queue, or wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// The number of packets that entered the queue.
@@ -23,6 +24,10 @@ pub struct QueueCounts {
     pub marked: u64,
     /// The largest number of packets that waited at once.
     pub deepest: u32,
+    /// The number of packets that wait now.
+    pub waiting: u32,
+    /// The bytes of the packets that wait now.
+    pub waiting_bytes: u64,
 }
 
 impl QueueCounts {

@@ -80,9 +80,13 @@ pub struct Port<H> {
     queues: Vec<Queue<H>>,
     scheduler: Scheduler,
     clocks: Clocks,
+    /// The packets that wait in all queues.
+    packets: usize,
     /// The bytes that wait in all queues.
     bytes: u64,
     in_service: Option<InService>,
+    /// The end of the packet that was on the wire when the configuration changed last.
+    free: Nanos,
     seed: u64,
 }
 
@@ -97,8 +101,10 @@ impl<H> Port<H> {
             scheduler: Scheduler::new(&config.queues),
             clocks: Clocks::new(config.shaper, now),
             config: config.clone(),
+            packets: 0,
             bytes: 0,
             in_service: None,
+            free: Nanos(0),
             seed,
         }
     }
@@ -128,6 +134,7 @@ impl<H> Port<H> {
         };
         match outcome {
             Ok(enqueued) => {
+                self.packets += 1;
                 self.bytes += length;
                 Ok(enqueued)
             }
@@ -138,7 +145,7 @@ impl<H> Port<H> {
     /// Returns the time at which the port starts its next packet, or `None` if no packet waits.
     #[must_use]
     pub fn due(&self) -> Option<Nanos> {
-        Some(self.earliest()?.max(self.clocks.hold(0, 0)))
+        Some(self.earliest()?.max(self.clocks.hold(0, 0)).max(self.free))
     }
 
     /// Returns the time from which any waiting packet may be sent.
@@ -161,6 +168,7 @@ impl<H> Port<H> {
         let first = chosen.pop(start)?;
         chosen.counts.sent += 1;
         let depth_left = u32::try_from(chosen.packets.len()).unwrap_or(u32::MAX);
+        self.packets = self.packets.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(first.length.into());
         chosen.counts.sent_bytes += u64::from(first.length);
         let length = first.length;
@@ -205,37 +213,61 @@ impl<H> Port<H> {
     /// Returns the number of packets that wait in all queues.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.queues.iter().map(|queue| queue.packets.len()).sum()
+        self.packets
+    }
+
+    /// Returns the bytes of the packets that wait in all queues.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Returns the counters of each queue, by number.
     pub fn counts(&self) -> impl Iterator<Item = QueueCounts> + '_ {
-        self.queues.iter().map(|queue| queue.counts)
+        self.queues.iter().map(|queue| QueueCounts {
+            waiting: u32::try_from(queue.packets.len()).unwrap_or(u32::MAX),
+            waiting_bytes: queue.bytes,
+            ..queue.counts
+        })
     }
 
-    /// Makes another configuration apply from `now` on, also to the packets that wait. Returns the
-    /// packets of queues that no longer exist. Queues keep what exceeds their new depth.
+    /// Makes another configuration apply from `now` on, also to the packets that wait. Packets that
+    /// are due before `now` must have been taken out.
+    ///
+    /// Queues keep what exceeds their new depth, and their counters. Returns the packets of queues
+    /// that no longer exist, in the order in which they arrived at each.
+    ///
+    /// The tokens of a bucket are kept, as far as the new bucket can hold them: a change is no way
+    /// to send another burst. The packet on the wire is sent to its end at its rate. The rounds of
+    /// the scheduler begin anew if a level or share changes.
     pub fn configure(&mut self, now: Nanos, config: &PortConfig) -> Vec<H> {
         if config.shaper != self.config.shaper {
-            // The packet on the wire is sent to its end.
-            let full = now.max(self.clocks.hold(0, 0));
-            self.clocks = Clocks::new(config.shaper, full);
+            self.free = now.max(self.clocks.hold(0, 0)).max(self.free);
+            self.clocks = self.clocks.changed(config.shaper, self.free);
         }
         self.in_service = None;
         let mut gone = Vec::new();
         while self.queues.len() > config.queues.len() {
             let Some(queue) = self.queues.pop() else { break };
+            self.packets = self.packets.saturating_sub(queue.packets.len());
             self.bytes = self.bytes.saturating_sub(queue.bytes);
             gone.extend(queue.packets.into_iter().map(|waiting| waiting.handle));
         }
+        let is_scheduled_alike =
+            self.config.queues.len() == config.queues.len()
+                && self.config.queues.iter().zip(&config.queues).all(|(before, after)| {
+                    (before.level, before.share) == (after.level, after.share)
+                });
         for (number, own) in (0..).zip(&config.queues) {
             let seed = seed_of(self.seed, number);
             match self.queues.get_mut(usize::try_from(number).unwrap_or(usize::MAX)) {
-                Some(queue) => queue.configure(own, now, config, seed),
+                Some(queue) => queue.configure(own, now, [&self.config, config], seed),
                 None => self.queues.push(Queue::new(own, now, seed)),
             }
         }
-        self.scheduler = Scheduler::new(&config.queues);
+        if !is_scheduled_alike {
+            self.scheduler = Scheduler::new(&config.queues);
+        }
         self.config = config.clone();
         gone
     }

@@ -1,7 +1,7 @@
 //! A queue: its waiting packets, their admission, and the times at which its shaper releases them.
 
 use crate::clock::Clock;
-use crate::config::{PortConfig, QueueConfig, Shaper, Unit};
+use crate::config::{Limit, PortConfig, QueueConfig, Shaper, Unit};
 use crate::counts::QueueCounts;
 use crate::port::{Arrival, Enqueued};
 use crate::red::{Length, Red, Verdict};
@@ -84,6 +84,28 @@ impl Clocks {
         if let Some(clock) = &mut self.packets {
             clock.take(from.max(own), 1);
         }
+    }
+
+    /// Puts back the tokens of the packet that was charged last.
+    fn put_back(&mut self, bits: u64) {
+        if let Some(clock) = &mut self.bits {
+            clock.put_back(bits);
+        }
+        if let Some(clock) = &mut self.packets {
+            clock.put_back(1);
+        }
+    }
+
+    /// Returns the clocks of another shaper, which go on with the tokens that these hold at `from`.
+    /// The bucket of a limit that was not there before is full.
+    pub(crate) fn changed(&self, shaper: Shaper, from: Nanos) -> Self {
+        let change = |clock: Option<Clock>, limit: Option<Limit>| {
+            limit.map(|limit| match clock {
+                Some(clock) => clock.changed(limit, from),
+                None => Clock::new(limit, from),
+            })
+        };
+        Self { bits: change(self.bits, shaper.bits), packets: change(self.packets, shaper.packets) }
     }
 
     /// Returns the first whole nanosecond at which the bucket of bits is not in debt.
@@ -218,17 +240,23 @@ impl<H> Queue<H> {
     }
 
     /// Makes another configuration apply, also to the packets that wait. Nothing is dropped.
+    /// `before` is the configuration of the port under which these packets were charged.
     pub(crate) fn configure(
         &mut self,
         config: &QueueConfig,
         now: Nanos,
-        port: &PortConfig,
+        [before, port]: [&PortConfig; 2],
         seed: u64,
     ) {
         if config.shaper != self.config.shaper {
-            self.clocks = Clocks::new(config.shaper, now);
+            // Packets that are released already remain so. The others are charged anew.
             let mut packets = std::mem::take(&mut self.packets);
-            for waiting in &mut packets {
+            let is_pending = |waiting: &&mut Waiting<H>| waiting.released > now;
+            for waiting in packets.iter_mut().rev().filter(is_pending) {
+                self.clocks.put_back(before.bits(waiting.length));
+            }
+            self.clocks = self.clocks.changed(config.shaper, now);
+            for waiting in packets.iter_mut().filter(is_pending) {
                 waiting.released = self.release(now, waiting.length, port);
             }
             self.packets = packets;

@@ -37,8 +37,20 @@ struct Packet {
     leaves: Option<u32>,
 }
 
+/// Another configuration of the port, which applies from a time on: after the packets that are due
+/// then have started, and before others arrive.
+#[derive(Clone, Debug)]
+struct Change {
+    time: u64,
+    config: PortConfig,
+}
+
 /// Runs the model. Packets that are due at a time start before the packets that arrive then.
-fn model(config: &PortConfig, packets: &[Packet]) -> (Vec<Sent>, Vec<usize>) {
+fn model(
+    config: &PortConfig,
+    mut change: Option<&Change>,
+    packets: &[Packet],
+) -> (Vec<Sent>, Vec<usize>) {
     let mut port = Port::new(config, Nanos(0), 0);
     let (mut sent, mut dropped) = (Vec::new(), Vec::new());
     let serve = |port: &mut Port<usize>, now: u64, sent: &mut Vec<Sent>| {
@@ -52,7 +64,14 @@ fn model(config: &PortConfig, packets: &[Packet]) -> (Vec<Sent>, Vec<usize>) {
             port.finished(packets[departure.handle].leaves);
         }
     };
+    let configure = |port: &mut Port<usize>, change: &Change, sent: &mut Vec<Sent>| {
+        serve(port, change.time, sent);
+        assert_eq!(port.configure(Nanos(change.time), &change.config), []);
+    };
     for (number, packet) in packets.iter().enumerate() {
+        if let Some(change) = change.take_if(|change| change.time <= packet.time) {
+            configure(&mut port, change, &mut sent);
+        }
         serve(&mut port, packet.time, &mut sent);
         let queue = QueueId::new(packet.queue.into()).expect("a queue");
         let arrival = Arrival { length: packet.length, is_capable: false, handle: number };
@@ -60,7 +79,17 @@ fn model(config: &PortConfig, packets: &[Packet]) -> (Vec<Sent>, Vec<usize>) {
             dropped.push(refused.handle);
         }
     }
+    if let Some(change) = change {
+        configure(&mut port, change, &mut sent);
+    }
     serve(&mut port, END, &mut sent);
+    let counts: Vec<_> = port.counts().collect();
+    let sum = |of: fn(&queues::QueueCounts) -> u64| counts.iter().map(of).sum::<u64>();
+    assert_eq!(sum(|counts| counts.enqueued), (packets.len() - dropped.len()) as u64);
+    for counts in &counts {
+        let left = counts.sent + counts.dropped_behind + u64::from(counts.waiting);
+        assert_eq!(counts.enqueued, left, "{counts:?}");
+    }
     (sent, dropped)
 }
 
@@ -87,6 +116,15 @@ impl Bucket {
         Some(Self { tokens: i128::from(limit.burst) * BIT, limit, counts_packets })
     }
 
+    /// Returns the bucket of another shaper, with the tokens of this one if they have its unit.
+    fn changed(before: Option<&Self>, shaper: &Shaper) -> Option<Self> {
+        let mut bucket = Self::of(shaper)?;
+        if let Some(before) = before.filter(|one| one.counts_packets == bucket.counts_packets) {
+            bucket.tokens = bucket.tokens.min(before.tokens);
+        }
+        Some(bucket)
+    }
+
     fn cost(&self, config: &PortConfig, length: u32) -> i128 {
         let cost = if self.counts_packets { 1 } else { config.bits(length) };
         i128::from(cost) * BIT
@@ -94,7 +132,9 @@ impl Bucket {
 }
 
 struct Oracle<'c> {
-    config: &'c PortConfig,
+    config: PortConfig,
+    /// The shaper that the port gets when the packet on the wire has been sent.
+    next: Option<Shaper>,
     packets: &'c [Packet],
     queues: Vec<VecDeque<Waits>>,
     buckets: Vec<Option<Bucket>>,
@@ -126,7 +166,7 @@ impl Oracle<'_> {
         for (bucket, queue) in self.buckets.iter_mut().zip(&mut self.queues) {
             for waits in queue.iter_mut().filter(|waits| waits.released.is_none()) {
                 if let Some(bucket) = bucket {
-                    let cost = bucket.cost(self.config, self.packets[waits.packet].length);
+                    let cost = bucket.cost(&self.config, self.packets[waits.packet].length);
                     let full = i128::from(bucket.limit.burst) * BIT;
                     if bucket.tokens < cost.min(full) {
                         break;
@@ -196,6 +236,32 @@ impl Oracle<'_> {
         None
     }
 
+    fn change(&mut self, config: &PortConfig) {
+        for ((bucket, before), after) in
+            self.buckets.iter_mut().zip(&self.config.queues).zip(&config.queues)
+        {
+            if before.shaper != after.shaper {
+                *bucket = Bucket::changed(bucket.as_ref(), &after.shaper);
+            }
+        }
+        let shaper = std::mem::replace(&mut self.config, config.clone()).shaper;
+        self.config.shaper = shaper;
+        self.next = (shaper != config.shaper).then_some(config.shaper);
+    }
+
+    /// Makes the next shaper of the port apply if the port owes no more than its burst.
+    fn apply_next(&mut self) {
+        let capacity = |shaper: Shaper| shaper.bits.map(|limit| i128::from(limit.burst) * BIT);
+        let burst = capacity(self.config.shaper).unwrap_or(0);
+        let Some(next) = self.next.take_if(|_| self.owed <= burst) else { return };
+        let tokens = burst - self.owed.max(0);
+        self.owed = match (self.config.shaper.bits, capacity(next)) {
+            (Some(_), Some(capacity)) => (capacity - tokens).max(0),
+            (None, _) | (_, None) => 0,
+        };
+        self.config.shaper = next;
+    }
+
     fn serve(&mut self, now: u64) {
         let burst = self.config.shaper.bits.map_or(0, |limit| i128::from(limit.burst) * BIT);
         self.release(now);
@@ -220,10 +286,15 @@ impl Oracle<'_> {
 }
 
 /// Simulates the port, one nanosecond after the other.
-fn oracle(config: &PortConfig, packets: &[Packet]) -> (Vec<Sent>, Vec<usize>) {
+fn oracle(
+    config: &PortConfig,
+    change: Option<&Change>,
+    packets: &[Packet],
+) -> (Vec<Sent>, Vec<usize>) {
     let count = config.queues.len();
     let mut oracle = Oracle {
-        config,
+        config: config.clone(),
+        next: None,
         packets,
         queues: (0..count).map(|_| VecDeque::new()).collect(),
         buckets: config.queues.iter().map(|queue| Bucket::of(&queue.shaper)).collect(),
@@ -238,20 +309,25 @@ fn oracle(config: &PortConfig, packets: &[Packet]) -> (Vec<Sent>, Vec<usize>) {
         if now > 0 {
             oracle.step();
         }
+        oracle.apply_next();
         oracle.serve(now);
+        if let Some(change) = change.filter(|change| change.time == now) {
+            oracle.change(&change.config);
+            oracle.apply_next();
+        }
         while let Some(packet) = packets.get(next).filter(|packet| packet.time == now) {
             oracle.serve(now);
             let of = |queue: &VecDeque<Waits>| -> u64 {
                 queue.iter().map(|waits| u64::from(packets[waits.packet].length)).sum()
             };
-            let own = &config.queues[usize::from(packet.queue)];
+            let own = &oracle.config.queues[usize::from(packet.queue)];
             let (queue, length) =
                 (&oracle.queues[usize::from(packet.queue)], u64::from(packet.length));
             let before = queue.len() as u32;
             let all: u64 = oracle.queues.iter().map(of).sum();
             if before >= own.depth_packets
                 || own.depth_bytes.is_some_and(|most| of(queue) + length > most)
-                || config.buffer.is_some_and(|most| all + length > most)
+                || oracle.config.buffer.is_some_and(|most| all + length > most)
             {
                 dropped.push(next);
             } else {
@@ -328,6 +404,15 @@ fn packets() -> impl Strategy<Value = Vec<Packet>> {
     })
 }
 
+/// Returns other settings for a port, whose queues keep their levels and shares.
+fn change() -> impl Strategy<Value = (u64, PortConfig)> {
+    let port = port().prop_map(|port| PortConfig {
+        queues: port.queues.into_iter().cycle().take(5).collect(),
+        ..port
+    });
+    (0..2_500_u64, port)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
@@ -339,12 +424,34 @@ proptest! {
         for packet in &mut packets {
             packet.queue %= config.queues.len() as u8;
         }
-        let (sent, dropped) = model(&config, &packets);
-        let (expected_sent, expected_dropped) = oracle(&config, &packets);
+        let (sent, dropped) = model(&config, None, &packets);
+        let (expected_sent, expected_dropped) = oracle(&config, None, &packets);
         prop_assert_eq!(dropped, expected_dropped);
         prop_assert_eq!(sent.len(), expected_sent.len());
         for (found, expected) in sent.iter().zip(&expected_sent) {
             prop_assert_eq!(found, expected);
         }
+    }
+
+    /// Rates, bursts, depths and the buffer change while packets wait and one is on the wire.
+    #[test]
+    fn a_change_is_exact_too(
+        config in port(),
+        (time, mut other) in change(),
+        mut packets in packets(),
+    ) {
+        for packet in &mut packets {
+            packet.queue %= config.queues.len() as u8;
+        }
+        other.overhead = config.overhead;
+        other.queues.truncate(config.queues.len());
+        for (other, queue) in other.queues.iter_mut().zip(&config.queues) {
+            (other.level, other.share) = (queue.level, queue.share);
+        }
+        let change = Change { time, config: other };
+        let (sent, dropped) = model(&config, Some(&change), &packets);
+        let (expected_sent, expected_dropped) = oracle(&config, Some(&change), &packets);
+        prop_assert_eq!(dropped, expected_dropped);
+        prop_assert_eq!(sent, expected_sent);
     }
 }

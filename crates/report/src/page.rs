@@ -18,11 +18,13 @@ mod method;
 mod render;
 mod table;
 mod text;
+mod tree;
 
 pub(crate) use escape::escape;
 pub use figure::{Data, Figure, Graphic};
 pub use table::{Cell, Column, Table};
 pub use text::{Text, Tone};
+pub use tree::Branch;
 
 use provenance::Provenance;
 
@@ -91,6 +93,8 @@ pub enum Block {
     Definitions(Vec<(Text, Text)>),
     /// Claims of publications, with the verdict of this run on each.
     Claims(Vec<claims::ClaimGroup>),
+    /// Trees whose parts the reader can fold.
+    Tree(Vec<Branch>),
     /// Blocks that are hidden until the reader opens them.
     Folded {
         /// The identifier to which links can refer, unique in the page.
@@ -258,6 +262,7 @@ impl Block {
             Self::Facts(facts) => facts.iter().all(|(_, value)| value.is_empty()),
             Self::Definitions(terms) => terms.is_empty(),
             Self::Claims(groups) => groups.iter().all(|group| group.claims.is_empty()),
+            Self::Tree(branches) => branches.is_empty(),
             Self::Folded { blocks, .. } => blocks.iter().all(Self::is_empty),
         }
     }

@@ -337,6 +337,7 @@ impl Running {
             state: None,
             durability: softswitch::Durability::default(),
             check_references: false,
+            takes_injections: false,
             ports: vec![(1, near), (2, other)],
         };
         let switch = Switch::start(support::options(), vec![device]).expect("it starts");

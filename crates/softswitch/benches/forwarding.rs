@@ -239,6 +239,7 @@ fn through(forwarder: Forwarder, ports: [Port; 4]) -> [f64; 5] {
         state: None,
         durability: softswitch::Durability::default(),
         check_references: false,
+        takes_injections: false,
         ports: vec![(1, receive), (2, transmit)],
     };
     let address = "127.0.0.1:0".parse().expect("an address");

@@ -3,8 +3,8 @@
 use crate::entry_controller::EntryController;
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
+use crate::queue_state::QueueState;
 use crate::state_log::Durability;
-use crate::worker::QueueState;
 use bytes::Bytes;
 use entities::Translations;
 use p4runtime::arbitration::{RoleKey, StreamId};
@@ -17,6 +17,7 @@ use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
 use queues::Configuration;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -49,8 +50,11 @@ pub struct DeviceConfig {
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
     pub durability: Durability,
-    /// The queues of ports between ingress and egress. A switch with such queues has one worker.
+    /// The queues of ports between ingress and egress. A switch with such queues has one worker. If
+    /// a client has set queues in an earlier run, those in the state file apply instead.
     pub queues: Configuration,
+    /// Whether clients may inject packets, which run as if they had arrived on ports.
+    pub takes_injections: bool,
     /// Whether a Write is refused if it refers to something that does not exist (`@refers_to`), or
     /// deletes what is referred to.
     pub check_references: bool,
@@ -193,6 +197,11 @@ impl Shared {
 
     pub(crate) fn running(&self) -> Option<Arc<Pipeline>> {
         self.lock().clone()
+    }
+
+    /// Declares to programs how many queues ports have.
+    pub(crate) fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
+        self.plane.set_port_queues(queues);
     }
 
     /// Publishes the state of the queues of ports.

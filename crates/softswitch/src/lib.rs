@@ -11,13 +11,16 @@
 //! A controller may push its device configuration in any form that [`p4lang::device_config`]
 //! recognises: BMv2 JSON, this project's compiled form, or P4 source.
 
+mod control;
 mod device;
 mod entry_controller;
+mod injected;
 mod limits;
 mod log;
 mod mailbox;
 mod metrics;
 mod ports;
+mod queue_state;
 mod record;
 mod restored;
 pub mod runtime_json;
@@ -37,7 +40,7 @@ pub use p4runtime::p4info::GivenNumbers;
 pub use p4runtime::server::{Limits, ServerTls, TlsError};
 pub use pipeline::{Path, V1ModelSettings};
 pub use ports::PortState;
+pub use queue_state::{Pace, QueueState};
 pub use restored::repair as repair_state;
 pub use state_log::Durability;
 pub use switch::{DeviceState, Options, Segments, StartError, Switch};
-pub use worker::{Pace, QueueState};

@@ -20,11 +20,18 @@ pub struct SwitchLimits {
     pub metadata: usize,
     /// The largest number of entries in a table with a ternary, range or optional match field.
     pub searched_entries: u64,
+    /// The largest memory, in bytes, of the packets that wait in the queues of a device's ports.
+    pub queued: u64,
 }
 
 impl Default for SwitchLimits {
     fn default() -> Self {
-        Self { server: Limits::default(), metadata: 1 << 10, searched_entries: SEARCHED_ENTRIES }
+        Self {
+            server: Limits::default(),
+            metadata: 1 << 10,
+            searched_entries: SEARCHED_ENTRIES,
+            queued: 256 << 20,
+        }
     }
 }
 

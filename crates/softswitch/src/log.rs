@@ -1,9 +1,9 @@
 //! The log of a switch, line by line.
 
-use pipeline::{Event, Trace};
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
+use traces::{Format, Trace};
 
 /// The verbosity of the log, named as in BMv2's `--log-level`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,9 +17,9 @@ pub enum Verbosity {
     /// Changes of controllers, pipelines and ports, in addition to the above.
     #[default]
     Info,
-    /// The processing of each packet (its tables, entries and actions), in addition to the above.
+    /// The trace of each packet (its tables, entries and actions), in addition to the above.
     Debug,
-    /// The values that a program reads and writes, in addition to the above.
+    /// The verbose trace of each packet, with all values that a program writes.
     Trace,
 }
 
@@ -29,13 +29,15 @@ pub struct Log {
     /// The number of bytes that are shown of each received and transmitted packet.
     packet_bytes: usize,
     sink: Mutex<Box<dyn Write + Send>>,
+    /// The receiver of the traces of all packets, and their form.
+    traces: Option<(Format, Mutex<Box<dyn Write + Send>>)>,
 }
 
 impl Log {
     /// Creates a log that writes lines up to this verbosity to `sink`.
     #[must_use]
     pub fn new(verbosity: Verbosity, sink: Box<dyn Write + Send>) -> Self {
-        Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink) }
+        Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink), traces: None }
     }
 
     /// Makes the log show the first `bytes` bytes of each received and transmitted packet at every
@@ -43,6 +45,12 @@ impl Log {
     #[must_use]
     pub fn showing_packets(self, bytes: usize) -> Self {
         Self { packet_bytes: bytes, ..self }
+    }
+
+    /// Makes the log write the trace of each packet to `sink` as well, whatever its verbosity.
+    #[must_use]
+    pub fn with_traces(self, format: Format, sink: Box<dyn Write + Send>) -> Self {
+        Self { traces: Some((format, Mutex::new(sink))), ..self }
     }
 
     /// Creates a log that writes nothing.
@@ -59,7 +67,31 @@ impl Log {
 
     /// Returns whether the log has a line for each packet.
     pub(crate) fn shows_packets(&self) -> bool {
-        self.packet_bytes > 0 || self.wants(Verbosity::Debug)
+        self.packet_bytes > 0 || self.wants_traces()
+    }
+
+    /// Returns whether the traces of packets are written.
+    pub(crate) fn wants_traces(&self) -> bool {
+        self.traces.is_some() || self.wants(Verbosity::Debug)
+    }
+
+    /// Writes the trace of a packet of a device. Errors of the sinks are ignored, like those of
+    /// [`Self::line`].
+    pub(crate) fn trace(&self, device: u64, trace: &Trace) {
+        let verbosity = match self.wants(Verbosity::Trace) {
+            true => Verbosity::Trace,
+            false => Verbosity::Debug,
+        };
+        if self.wants(verbosity) {
+            for line in traces::text(trace, verbosity == Verbosity::Trace).lines() {
+                self.line(verbosity, format_args!("device {device}: {line}"));
+            }
+        }
+        if let Some((format, sink)) = &self.traces {
+            let named = Trace { origin: format!("device {device}"), ..trace.clone() };
+            let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = sink.write_all(&format.bytes(&named)).and_then(|()| sink.flush());
+        }
     }
 
     /// Logs the bytes of packets, if the log is configured to show them. `way` holds the words
@@ -115,23 +147,5 @@ fn letter(verbosity: Verbosity) -> char {
         Verbosity::Info => 'I',
         Verbosity::Debug => 'D',
         Verbosity::Trace => 'T',
-    }
-}
-
-/// A log of the events of one packet while a program processes it.
-pub(crate) struct PacketLog<'a> {
-    pub(crate) log: &'a Log,
-    pub(crate) device: u64,
-}
-
-impl Trace for PacketLog<'_> {
-    fn event(&mut self, event: Event) {
-        let verbosity = match event {
-            Event::Assign { .. } | Event::Emit { .. } | Event::State { .. } => Verbosity::Trace,
-            _ => Verbosity::Debug,
-        };
-        if self.log.wants(verbosity) {
-            self.log.line(verbosity, format_args!("device {}: {event}", self.device));
-        }
     }
 }

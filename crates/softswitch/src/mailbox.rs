@@ -1,12 +1,16 @@
 //! The mailbox through which other threads send orders and packets to a worker, and wake it.
 
+use crate::injected::Injected;
+use crate::queue_state::QueueState;
 use bytes::Bytes;
 use packetio::Queue;
+use queues::Configuration;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::oneshot;
 
 /// The number of packet-outs that may wait in a worker's mailbox. Further packet-outs are dropped.
 const MAX_PACKETS: usize = 65_536;
@@ -18,6 +22,13 @@ pub(crate) enum Order {
     Attach { device: usize, port: u32, queue: Box<dyn Queue>, enabled: Arc<AtomicBool> },
     /// Stops serving the queue of a port.
     Detach { device: usize, port: u32 },
+    /// Makes another configuration apply to the queues of all ports, and reports the number of
+    /// packets that were dropped because their queue is gone.
+    SetQueues { device: usize, configuration: Configuration, answer: oneshot::Sender<u64> },
+    /// Reports the state of the queues of ports.
+    ReadQueues { device: usize, answer: oneshot::Sender<QueueState> },
+    /// Runs packets as if they had arrived on ports.
+    Inject { device: usize, injection: Injected },
 }
 
 /// The mailbox of one worker.

@@ -1,9 +1,9 @@
 //! The counters of a switch for Prometheus (text format 0.0.4).
 
 use crate::ports::PortState;
+use crate::queue_state::Pace;
 use crate::server::Look;
 use crate::switch::DeviceState;
-use crate::worker::Pace;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::CONTENT_TYPE;
@@ -174,10 +174,35 @@ fn queues(out: &mut String, devices: &[DeviceState]) {
             (",reason=\"red\"", |counts| counts.dropped_red),
         ],
     );
+    let sent = counter("queue_sent_packets_total", "Packets that left a queue and its port.");
+    write(sent, &[("", |counts| counts.sent)]);
+    let behind = counter(
+        "queue_dropped_behind_packets_total",
+        "Packets that the program dropped after they had left a queue.",
+    );
+    write(behind, &[("", |counts| counts.dropped_behind)]);
+    let depth = gauge("queue_depth_packets", "Packets that wait in a queue.");
+    write(depth, &[("", |counts| counts.waiting.into())]);
+    let depth = gauge("queue_depth_bytes", "Bytes of the packets that wait in a queue.");
+    write(depth, &[("", |counts| counts.waiting_bytes)]);
     let marked = counter("queue_marked_packets_total", "Packets that a queue marked (ECN).");
     write(marked, &[("", |counts| counts.marked)]);
     let deepest = gauge("queue_largest_depth_packets", "The most packets that waited at once.");
     write(deepest, &[("", |counts| counts.deepest.into())]);
+    let lost = devices.iter().flat_map(|device| {
+        let (id, queues) = (device.id, &device.queues);
+        let reasons = [
+            ("pipeline", queues.replaced),
+            ("removed", queues.removed),
+            ("memory", queues.beyond_memory),
+        ];
+        reasons.map(|(reason, count)| (format!("device=\"{id}\",reason=\"{reason}\""), count))
+    });
+    counter(
+        "queue_lost_packets_total",
+        "Packets that queues lost: the pipeline or the queue was replaced, or memory was full.",
+    )
+    .write(out, lost);
     let mut write = |family: Family<'_>, value: fn(&Pace) -> u64| {
         let samples = devices.iter().flat_map(|device| {
             let paces = device.queues.paces.iter();

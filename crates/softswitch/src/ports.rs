@@ -104,6 +104,16 @@ impl Ports {
         true
     }
 
+    /// Returns whether a port has this number.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.lock().contains_key(&number)
+    }
+
+    /// Returns the names of all ports, by number.
+    pub(crate) fn names(&self) -> BTreeMap<u32, String> {
+        self.lock().iter().map(|(number, known)| (*number, known.name.clone())).collect()
+    }
+
     /// Records whether the link of a port is up.
     pub(crate) fn set_link(&self, number: u32, is_there: bool) {
         self.change(number, |known| known.has_link = is_there);

@@ -1,20 +1,23 @@
 //! The encoding of a device's persistent state as journal records.
 //!
-//! The record covers the pipeline, entries, default entries, members, groups, multicast groups,
-//! clone sessions, value sets, and the configuration of meters and digests. It excludes state that
-//! packets produce: counters and registers, even where a controller wrote them, and entries that
-//! packets added.
+//! The record covers the pipeline, the queues of ports, entries, default entries, members, groups,
+//! multicast groups, clone sessions, value sets, and the configuration of meters and digests. It
+//! excludes state that packets produce: counters and registers, even where a controller wrote them,
+//! and entries that packets added.
 
 pub(crate) mod pairs;
 
 use entities::TranslationPair;
 use journal::{Kind, Unreadable};
+use p4runtime::control;
+use p4runtime::proto::switch::SetQueuesRequest;
 use p4runtime::proto::v1::{
     Entity, ForwardingPipelineConfig, TableEntry, Update, WriteRequest,
     entity::Entity as EntityKind,
 };
 use prost::Message;
 use prost::encoding::message;
+use queues::Configuration;
 
 /// The kind of a journal record that starts a new pipeline, which has only the entries that its
 /// program declares.
@@ -24,6 +27,9 @@ pub(crate) const WRITE: Kind = Kind(2);
 /// The kind of a journal record of the numbers that strings of translated types were assigned. It
 /// precedes the updates that contain the strings, which then get these numbers.
 pub(crate) const PAIRS: Kind = Kind(3);
+/// The kind of a journal record of the queues of all ports, which a client set. It replaces earlier
+/// ones, and does not depend on the pipeline.
+pub(crate) const QUEUES: Kind = Kind(4);
 /// The number of updates per record when the journal is rewritten.
 const CHUNK: usize = 1_000;
 /// The tag of `WriteRequest.updates`.
@@ -34,6 +40,13 @@ pub(crate) enum Record {
     Pipeline(Box<ForwardingPipelineConfig>),
     Write(Vec<Update>),
     Pairs(Vec<TranslationPair>),
+    Queues(Configuration),
+}
+
+/// Returns the body of a record of queues: a request that sets them.
+pub(crate) fn queues(configuration: &Configuration) -> Vec<u8> {
+    let ports = configuration.0.iter().map(|(port, queues)| control::message(*port, queues));
+    SetQueuesRequest { ports: ports.collect(), ..SetQueuesRequest::default() }.encode_to_vec()
 }
 
 pub(crate) fn decode(record: journal::Record<'_>) -> Result<Record, Unreadable> {
@@ -48,6 +61,11 @@ pub(crate) fn decode(record: journal::Record<'_>) -> Result<Record, Unreadable> 
             request.map(|request| Record::Write(request.updates)).map_err(undecodable)
         }
         PAIRS => pairs::decode(record.body).map(Record::Pairs).ok_or(Unreadable::Body),
+        QUEUES => {
+            let request = SetQueuesRequest::decode(record.body).map_err(undecodable)?;
+            let queues = control::configuration(&request.ports);
+            queues.map(Record::Queues).map_err(|_| Unreadable::Body)
+        }
         _ => Err(Unreadable::Kind),
     }
 }

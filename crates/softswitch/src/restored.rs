@@ -6,12 +6,18 @@ use entities::TranslationPair;
 use journal::{Disk, Journal, OpenError, RepairError, RepairReport, Torn};
 use p4runtime::proto::v1::{ForwardingPipelineConfig, Update};
 use p4runtime::session::Device;
+use queues::Configuration;
 use std::path::Path;
 
-/// The pipeline that last ran on the device, and what was written to it, in order. `None` if the
-/// journal has no pipeline.
+/// The state of a device in an earlier run.
 #[derive(Debug, Default)]
-pub(crate) struct Restored(Option<(ForwardingPipelineConfig, Vec<Step>)>);
+pub(crate) struct Restored {
+    /// The pipeline that last ran on the device, and what was written to it, in order. `None` if
+    /// the journal has no pipeline.
+    pipeline: Option<(ForwardingPipelineConfig, Vec<Step>)>,
+    /// The queues of ports. `None` if no client has set any.
+    pub(crate) queues: Option<Configuration>,
+}
 
 /// A step in which the state of a pipeline is restored.
 #[derive(Debug)]
@@ -26,7 +32,7 @@ impl Restored {
     /// Reads a device's journal file. Returns the restored state, and the journal, ready to append
     /// to.
     pub(crate) fn read(path: &Path, log: &Log) -> Result<(Self, Journal<Disk>), OpenError> {
-        let mut restored = None;
+        let (mut restored, mut queues) = (None, None);
         let (journal, torn) = Journal::open(Disk, path, &mut |record| {
             match record::decode(record)? {
                 Record::Pipeline(config) => restored = Some((*config, Vec::new())),
@@ -40,6 +46,7 @@ impl Restored {
                         steps.push(Step::Pairs(pairs));
                     }
                 }
+                Record::Queues(configuration) => queues = Some(configuration),
             }
             Ok(())
         })?;
@@ -54,7 +61,7 @@ impl Restored {
                 ),
             );
         }
-        Ok((Self(restored), journal))
+        Ok((Self { pipeline: restored, queues }, journal))
     }
 
     /// Returns the restored pipeline and its updates, or `None` if the journal has none or if the
@@ -65,7 +72,7 @@ impl Restored {
         wanted: Option<&ForwardingPipelineConfig>,
         log: &Log,
     ) -> Option<(ForwardingPipelineConfig, Vec<Step>)> {
-        let (pipeline, steps) = self.0?;
+        let (pipeline, steps) = self.pipeline?;
         let is_same = |wanted: &ForwardingPipelineConfig| {
             wanted.p4info == pipeline.p4info && wanted.p4_device_config == pipeline.p4_device_config
         };

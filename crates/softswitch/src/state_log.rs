@@ -6,13 +6,14 @@
 //! the answer. One sync then serves all answers that wait.
 
 use crate::log::{Log, Verbosity};
-use crate::record::{self, PAIRS, PIPELINE, Updates, WRITE};
+use crate::record::{self, PAIRS, PIPELINE, QUEUES, Updates, WRITE};
 use entities::TranslationPair;
 use journal::{AppendError, Disk, Journal, Kind};
 use p4runtime::proto::v1::ForwardingPipelineConfig;
 use p4runtime::session::{Durable, StateVisitor, WriteLog, Written};
 use p4runtime::status::{Code, EntityError};
 use prost::Message;
+use queues::Configuration;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -42,6 +43,14 @@ pub(crate) struct StateLog {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The part of a write log that records the queues of ports.
+#[derive(Debug)]
+pub(crate) struct QueueLog {
+    shared: Arc<Shared>,
+    durability: Durability,
+    synced: watch::Receiver<Synced>,
+}
+
 /// The state that the log shares with its syncing thread.
 #[derive(Debug)]
 struct Shared {
@@ -66,6 +75,8 @@ struct State {
     is_refusing: bool,
     has_ended: bool,
     synced: watch::Sender<Synced>,
+    /// The body of the last record of queues, which a rewrite of the journal keeps.
+    queues: Option<Vec<u8>>,
 }
 
 /// The progress of syncing records to the storage medium.
@@ -79,10 +90,12 @@ enum Synced {
 
 impl StateLog {
     /// Starts the write log of a device on an open journal. The journal must describe the device's
-    /// state already, or the caller must write that state next.
+    /// state already, or the caller must write that state next. `queues` are the queues in the
+    /// journal, if it has any.
     pub(crate) fn start(
         device: u64,
         journal: Journal<Disk>,
+        queues: Option<&Configuration>,
         durability: Durability,
         log: Arc<Log>,
     ) -> io::Result<Self> {
@@ -94,6 +107,7 @@ impl StateLog {
             is_refusing: false,
             has_ended: false,
             synced: sender,
+            queues: queues.map(record::queues),
         };
         let shared =
             Arc::new(Shared { device, state: Mutex::new(state), wake: Condvar::new(), log });
@@ -101,6 +115,30 @@ impl StateLog {
         let thread = thread::Builder::new().name("state".to_owned());
         let thread = Some(thread.spawn(move || syncing.sync_until_the_end())?);
         Ok(Self { shared, durability, synced, thread })
+    }
+
+    /// Returns the part of the log that records the queues of ports.
+    pub(crate) fn queues(&self) -> QueueLog {
+        let (shared, synced) = (Arc::clone(&self.shared), self.synced.clone());
+        QueueLog { shared, durability: self.durability, synced }
+    }
+}
+
+impl QueueLog {
+    /// Records the queues of all ports.
+    pub(crate) fn append(&self, queues: &Configuration) -> Result<(), EntityError> {
+        let body = record::queues(queues);
+        // With one lock, no rewrite of the journal loses the record.
+        let mut state = self.shared.lock();
+        self.shared.append_to(&mut state, QUEUES, &body)?;
+        state.queues = Some(body);
+        Ok(())
+    }
+
+    /// Returns a future that completes when all records so far are on the storage medium, or `None`
+    /// if clients do not wait for that.
+    pub(crate) fn durable(&self) -> Option<Durable> {
+        self.shared.durable(self.durability, &self.synced)
     }
 }
 
@@ -136,7 +174,11 @@ impl WriteLog for StateLog {
     ) -> Result<(), EntityError> {
         let mut unreadable = None;
         let mut state = self.shared.lock();
+        let queues = state.queues.clone();
         let replaced = state.journal.replace(|append| {
+            if let Some(queues) = &queues {
+                append(QUEUES, queues)?;
+            }
             append(PIPELINE, &config.encode_to_vec())?;
             if !pairs.is_empty() {
                 append(PAIRS, &record::pairs::encode(pairs))?;
@@ -185,33 +227,7 @@ impl WriteLog for StateLog {
     }
 
     fn durable(&self) -> Option<Durable> {
-        if self.durability == Durability::Kernel {
-            return None;
-        }
-        let mut state = self.shared.lock();
-        let wanted = state.appended;
-        let is_there = move |synced: &Synced| match synced {
-            Synced::UpTo(count) => *count >= wanted,
-            Synced::Failed(_) => true,
-        };
-        if *self.synced.borrow() == Synced::UpTo(wanted) {
-            return None;
-        }
-        state.is_awaited = true;
-        self.shared.wake.notify_one();
-        let mut synced = self.synced.clone();
-        Some(Box::pin(async move {
-            let reason = match synced.wait_for(is_there).await.as_deref() {
-                Ok(Synced::UpTo(_)) => return Ok(()),
-                Ok(Synced::Failed(reason)) => reason.clone(),
-                Err(_) => "the switch ends".to_owned(),
-            };
-            let message = format!(
-                "It took effect, but a power failure may lose it, because it could not be written to the disk: \
-                 {reason}"
-            );
-            Err(EntityError::new(Code::Unavailable, message))
-        }))
+        self.shared.durable(self.durability, &self.synced)
     }
 }
 
@@ -231,10 +247,45 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append(&self, kind: Kind, body: &[u8]) -> Result<(), EntityError> {
+    /// Returns a future that completes when all records so far are on the storage medium, or `None`
+    /// if that is not awaited or already so.
+    fn durable(&self, durability: Durability, synced: &watch::Receiver<Synced>) -> Option<Durable> {
+        if durability == Durability::Kernel {
+            return None;
+        }
         let mut state = self.lock();
+        let wanted = state.appended;
+        let is_there = move |synced: &Synced| match synced {
+            Synced::UpTo(count) => *count >= wanted,
+            Synced::Failed(_) => true,
+        };
+        if *synced.borrow() == Synced::UpTo(wanted) {
+            return None;
+        }
+        state.is_awaited = true;
+        self.wake.notify_one();
+        let mut synced = synced.clone();
+        Some(Box::pin(async move {
+            let reason = match synced.wait_for(is_there).await.as_deref() {
+                Ok(Synced::UpTo(_)) => return Ok(()),
+                Ok(Synced::Failed(reason)) => reason.clone(),
+                Err(_) => "the switch ends".to_owned(),
+            };
+            let message = format!(
+                "It took effect, but a power failure may lose it, because it could not be written to the disk: \
+                 {reason}"
+            );
+            Err(EntityError::new(Code::Unavailable, message))
+        }))
+    }
+
+    fn append(&self, kind: Kind, body: &[u8]) -> Result<(), EntityError> {
+        self.append_to(&mut self.lock(), kind, body)
+    }
+
+    fn append_to(&self, state: &mut State, kind: Kind, body: &[u8]) -> Result<(), EntityError> {
         if let Err(error) = state.journal.append(kind, body) {
-            return Err(self.refusal(&mut state, &error));
+            return Err(self.refusal(state, &error));
         }
         state.appended += 1;
         state.is_refusing = false;

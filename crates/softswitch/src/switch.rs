@@ -1,14 +1,16 @@
 //! The switch: it starts devices, workers and servers, and stops them.
 
+use crate::control::Control;
 use crate::device::{Activity, DeviceConfig, Observer, Shared};
 use crate::limits::{LimitLog, SwitchLimits};
-use crate::log::Log;
+use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use crate::ports::{PortState, Ports};
+use crate::queue_state::QueueState;
 use crate::restored::{self, Restored};
 use crate::server::{Look, Served, ServerThread, ThriftPort};
 use crate::state_log::StateLog;
-use crate::worker::{Lane, PSA_PORT_CPU, QueueState, Worker};
+use crate::worker::{Lane, PSA_PORT_CPU, Worker};
 use entities::{PortNames, Translations};
 use journal::OpenError;
 use loader::{Isolation, Pushes, RehearsalError, Rehearsals, Settings};
@@ -117,7 +119,7 @@ pub enum StartError {
     /// A device has ports with queues, and the switch more than one worker.
     #[error(
         "device {device} has ports with queues, which one worker must serve, and there are {workers}: \
-         start the switch with --workers 1, or without --queue"
+         start the switch with --workers 1, or without --queue and without queues in --state"
     )]
     QueuesOfOneWorker {
         /// The P4Runtime id of the device.
@@ -216,9 +218,6 @@ impl Switch {
         let mut running = Vec::with_capacity(devices.len());
         let mut ports = Vec::new();
         for (index, mut config) in devices.into_iter().enumerate() {
-            if !config.queues.0.is_empty() && workers > 1 {
-                return Err(StartError::QueuesOfOneWorker { device: config.id, workers });
-            }
             let log = Arc::clone(&log);
             let device = Running::new(&mut config, index, &mailboxes, &limits, log, &mut loading)?;
             running.push(device);
@@ -241,11 +240,11 @@ impl Switch {
                 let (shared, ports) = (Arc::clone(&device.shared), Arc::clone(&device.ports));
                 let handle = device.handle.clone();
                 let lane = Lane::new(number, shared, handle, &device.plane, ports)
-                    .with_queues(&device.queues);
+                    .with_queues(&device.queues, limits.queued);
                 if segments == Segments::Whole { lane.with_whole_segments() } else { lane }
             });
             let (mailbox, stop) = (Arc::clone(mailbox), Arc::clone(&stop));
-            Worker { mailbox, lanes: lanes.collect(), stop }
+            Worker::new(mailbox, lanes.collect(), stop)
         };
         let ready: Vec<Worker> = mailboxes.iter().enumerate().map(worker).collect();
         let served = running.iter().map(|device| Served {
@@ -392,6 +391,26 @@ fn port_names(config: &DeviceConfig) -> PortNames {
     PortNames { names, reserved }
 }
 
+/// Returns the queues with which a device starts: those that a client set in an earlier run, or
+/// else the configured ones.
+fn chosen_queues(config: &DeviceConfig, kept: Option<&Configuration>, log: &Log) -> Configuration {
+    let Some(kept) = kept else { return config.queues.clone() };
+    let id = config.id;
+    let ports: Vec<String> = kept.0.keys().map(u32::to_string).collect();
+    let ports = match ports.as_slice() {
+        [] => "no port".to_owned(),
+        ports => format!("port {}", ports.join(", ")),
+    };
+    log.line(Verbosity::Info, format_args!("device {id}: the queues of {ports} are restored"));
+    if !config.queues.0.is_empty() && config.queues != *kept {
+        log.line(
+            Verbosity::Warn,
+            format_args!("device {id}: the configured queues do not apply, since others were set in an earlier run"),
+        );
+    }
+    kept.clone()
+}
+
 /// Loads the configured program of a device, if it has one.
 fn preload(device: &mut Device, config: &mut DeviceConfig) -> Result<(), StartError> {
     let refused = |cause| StartError::Program { device: config.id, cause };
@@ -454,7 +473,13 @@ impl Running {
             device.set_rehearsal(rehearsals);
         }
         let kept = config.state.take().map(|path| Restored::read(&path, &log)).transpose()?;
-        let (restored, journal) = kept.unzip();
+        let (mut restored, journal) = kept.unzip();
+        let kept_queues = restored.as_mut().and_then(|restored| restored.queues.take());
+        let queues = chosen_queues(config, kept_queues.as_ref(), &log);
+        let workers = mailboxes.len();
+        if !queues.0.is_empty() && workers > 1 {
+            return Err(StartError::QueuesOfOneWorker { device: id, workers });
+        }
         let restored =
             restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
         let mut is_recorded = false;
@@ -482,9 +507,13 @@ impl Running {
         }
         let shared =
             Arc::new(Shared::new(config, index, started, mailbox, Arc::clone(&log), plane.clone()));
+        let mut queue_log = None;
         if let Some(journal) = journal {
             let is_long = journal.is_long();
-            device.set_log(Box::new(StateLog::start(id, journal, config.durability, log)?));
+            let state_log =
+                StateLog::start(id, journal, kept_queues.as_ref(), config.durability, log)?;
+            queue_log = Some(state_log.queues());
+            device.set_log(Box::new(state_log));
             if !is_recorded || is_long {
                 let recorded = device.record_all(p4runtime::server::now());
                 recorded.map_err(|cause| StartError::Keep { device: id, cause })?;
@@ -494,7 +523,15 @@ impl Running {
         let handle = DeviceHandle::new(device, Arc::new(Observer(Arc::clone(&shared))));
         let ports = Arc::new(Ports::new(index, plane.clone(), mailboxes.to_vec()));
         handle.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
-        let queues = config.queues.clone();
+        let control = Control::new(
+            Arc::clone(&shared),
+            Arc::clone(&ports),
+            workers,
+            queues.clone(),
+            queue_log,
+        );
+        let control = if config.takes_injections { control.with_injections() } else { control };
+        handle.set_switch_source(Arc::new(control));
         let of = |(port, own): (&u32, &queues::PortConfig)| {
             (*port, u32::try_from(own.queues.len()).unwrap_or(u32::MAX))
         };

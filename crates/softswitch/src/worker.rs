@@ -7,25 +7,32 @@
 //! does not sleep and makes no system calls other than those of its queues. After several rounds
 //! without a packet it waits for all queues together.
 
+mod injection;
 mod queues;
 mod segments;
 
 use self::queues::Queued;
-pub use self::queues::{Pace, QueueState};
 
 use crate::device::Shared;
-use crate::log::{PacketLog, Verbosity};
+use crate::injected::Injected;
+use crate::log::Verbosity;
 use crate::mailbox::{Contents, Mailbox, Order};
 use crate::ports::Ports;
 use ::queues::Configuration;
 use bytes::Bytes;
+use entities::Translations;
+use p4runtime::packet_io::SplitError;
+use p4runtime::proto::v1::PacketMetadata;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
+use p4runtime::session::Pipeline;
 use packetio::{BURST, Burst, Frame, Queue};
-use pipeline::{Batch, RunError};
+use pipeline::{Batch, Detail, Output, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use traces::{Arrival, Effects};
 
 /// The number of consecutive rounds without a packet after which the worker waits for its ports.
 const ROUNDS: u32 = 16;
@@ -52,6 +59,8 @@ pub(crate) struct Worker {
     /// The worker's part of each device, in the order of the configuration.
     pub(crate) lanes: Vec<Lane>,
     pub(crate) stop: Arc<AtomicBool>,
+    /// The injected packets that have not run yet, with the index of their device.
+    injected: VecDeque<(usize, Injected)>,
 }
 
 /// The part of a device that one worker serves: a queue of each port, and an instance of the
@@ -93,6 +102,10 @@ struct Attached {
 }
 
 impl Worker {
+    pub(crate) fn new(mailbox: Arc<Mailbox>, lanes: Vec<Lane>, stop: Arc<AtomicBool>) -> Self {
+        Self { mailbox, lanes, stop, injected: VecDeque::new() }
+    }
+
     pub(crate) fn run(mut self) {
         for lane in &mut self.lanes {
             lane.program.end_with(Arc::clone(&self.stop));
@@ -105,6 +118,7 @@ impl Worker {
                 worked = true;
                 self.carry_out(contents);
             }
+            worked |= self.inject();
             for lane in &mut self.lanes {
                 worked |= lane.turn(&mut burst);
             }
@@ -139,6 +153,20 @@ impl Worker {
                         lane.ports.retain(|attached| attached.number != port);
                     }
                 }
+                // A client that has left needs no answer.
+                Order::SetQueues { device, configuration, answer } => {
+                    if let Some(lane) = self.lanes.get_mut(device) {
+                        let _ = answer.send(lane.set_queues(&configuration));
+                    }
+                }
+                Order::ReadQueues { device, answer } => {
+                    if let Some(lane) = self.lanes.get_mut(device) {
+                        let _ = answer.send(lane.read_queues());
+                    }
+                }
+                Order::Inject { device, injection } => {
+                    self.injected.push_back((device, injection));
+                }
             }
         }
         for of_device in contents.packets.chunk_by(|one, other| one.0 == other.0) {
@@ -152,6 +180,22 @@ impl Worker {
         for lane in &mut self.lanes {
             lane.hand_out();
         }
+    }
+
+    /// Runs some of the injected packets, so that packets that arrive on ports need not wait for
+    /// all of them. Returns whether there were any.
+    fn inject(&mut self) -> bool {
+        let Some((device, injection)) = self.injected.front_mut() else { return false };
+        let lane = self.lanes.get_mut(*device);
+        let has_ended = lane.is_none_or(|lane| {
+            lane.inject(injection);
+            lane.hand_out();
+            injection.has_ended()
+        });
+        if has_ended && let Some((_, injection)) = self.injected.pop_front() {
+            injection.answer();
+        }
+        true
     }
 
     /// Returns whether every port that is up has a descriptor that becomes readable with its next
@@ -215,16 +259,17 @@ impl Lane {
             from_port: Vec::new(),
             pending: Vec::new(),
             packet_ins: Vec::new(),
-            queued: Queued::new(&Configuration::default(), 0),
+            queued: Queued::new(&Configuration::default(), 0, 0),
             keeps_whole: false,
             beyond: Vec::new(),
             segment: Vec::new(),
         }
     }
 
-    /// Gives ports queues. They belong to this worker, so the switch must have no other.
-    pub(crate) fn with_queues(self, configuration: &Configuration) -> Self {
-        Self { queued: Queued::new(configuration, self.shared.id), ..self }
+    /// Gives ports queues, whose packets take at most `memory` bytes. They belong to this worker,
+    /// so the switch must have no other if there are any.
+    pub(crate) fn with_queues(self, configuration: &Configuration, memory: u64) -> Self {
+        Self { queued: Queued::new(configuration, self.shared.id, memory), ..self }
     }
 
     /// Lets TCP segments that arrived as one super-frame leave as one super-frame, wherever
@@ -306,7 +351,7 @@ impl Lane {
             return;
         }
         let now = self.now();
-        if self.shared.log.wants(Verbosity::Debug) {
+        if self.shared.log.wants_traces() {
             from_port.iter().for_each(|(_, packet)| self.process_traced(port, packet, now));
             return;
         }
@@ -332,16 +377,23 @@ impl Lane {
         Duration::from_nanos(p4runtime::server::now().0.saturating_sub(self.shared.started.0))
     }
 
-    /// Runs the program on one packet that arrived on a port, and logs each event.
+    /// Runs the program on one packet that arrived on a port, and logs its trace.
     fn process_traced(&mut self, port: u32, packet: &[u8], now: Duration) {
         self.set_queue_depths(false);
-        let (shared, mut outputs) = (&self.shared, Vec::new());
-        let mut log = PacketLog { log: &shared.log, device: shared.id };
-        let outcome = self.program.process_traced(port, packet, now, &mut log, &mut outputs);
-        if let Err(fault) = outcome {
+        let outputs = self.traced(port, packet, now).unwrap_or_else(|fault| {
             self.log_fault(port, &fault);
-        }
+            Vec::new()
+        });
         self.send_all(outputs.iter().map(|output| (output.port, &output.packet[..])));
+    }
+
+    /// Runs the program on one packet, logs its trace, and returns the packets to transmit.
+    fn traced(&mut self, port: u32, packet: &[u8], now: Duration) -> Result<Vec<Output>, RunError> {
+        let arrival = Arrival { port, packet, now };
+        let contents = traces::Contents { detail: Detail::Values, outcomes: None };
+        let traced = traces::trace_packet(&mut self.program, arrival, contents, Effects::Lasting);
+        self.shared.log.trace(self.shared.id, &traced.trace);
+        traced.outputs
     }
 
     /// Informs the program how many packets wait in each port's output queue, if the program reads
@@ -425,24 +477,40 @@ impl Lane {
         let tallies = &self.shared.tallies;
         let count = self.packet_ins.len();
         tallies.packet_ins.add(count);
-        let running = self.shared.running();
-        let layout = running.as_deref().and_then(|pipeline| pipeline.packet_in());
-        let translations = layout.and_then(|_| self.shared.translations());
         let shared = &self.shared;
+        let splitter = PacketInSplitter::of(shared);
         let packets = self.packet_ins.drain(..).filter_map(|packet| {
-            let (metadata, payload) = match layout {
-                Some(layout) => {
-                    let parts = layout.split(packet, translations.as_deref());
-                    parts.inspect_err(|error| shared.log_dropped_packet_in(error)).ok()?
-                }
-                None => (Vec::new(), packet),
-            };
+            let parts = splitter.split(packet);
+            let parts = parts.inspect_err(|error| shared.log_dropped_packet_in(error));
+            let (metadata, payload) = parts.ok()?;
             let metadata = PacketInMetadata::Fields(metadata);
             Some(PacketIn { payload, metadata, tag: 0 })
         });
         let packets: Vec<_> = packets.collect();
         let queued = self.handle.send_batch(packets).unwrap_or(0);
         tallies.packet_ins_dropped.add(count.saturating_sub(queued));
+    }
+}
+
+/// The division of packets for controllers into the fields of the program's controller header and
+/// the packet behind it.
+struct PacketInSplitter {
+    pipeline: Option<Arc<Pipeline>>,
+    translations: Option<Arc<Translations>>,
+}
+
+impl PacketInSplitter {
+    fn of(shared: &Shared) -> Self {
+        let pipeline = shared.running().filter(|pipeline| pipeline.packet_in().is_some());
+        let translations = pipeline.as_ref().and_then(|_| shared.translations());
+        Self { pipeline, translations }
+    }
+
+    fn split(&self, packet: Bytes) -> Result<(Vec<PacketMetadata>, Bytes), SplitError> {
+        match self.pipeline.as_deref().and_then(|pipeline| pipeline.packet_in()) {
+            Some(layout) => layout.split(packet, self.translations.as_deref()),
+            None => Ok((Vec::new(), packet)),
+        }
     }
 }
 

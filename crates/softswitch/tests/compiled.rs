@@ -15,6 +15,8 @@ mod entities;
 mod faults;
 #[path = "running/hostile.rs"]
 mod hostile;
+#[path = "running/injection.rs"]
+mod injection;
 #[path = "running/killed.rs"]
 mod killed;
 #[path = "running/metrics.rs"]
@@ -25,6 +27,8 @@ mod packets;
 mod pipelines;
 #[path = "running/ports.rs"]
 mod ports;
+#[path = "running/queues.rs"]
+mod queues;
 #[path = "running/restart.rs"]
 mod restart;
 #[path = "running/support.rs"]

@@ -165,6 +165,7 @@ fn switch(path: Path, ports: Vec<(u32, Port)>, workers: usize) -> Result<Switch,
         state: None,
         durability: softswitch::Durability::default(),
         check_references: false,
+        takes_injections: false,
         queues: Configuration::parse(&[QUEUES]).expect("a configuration"),
         ports,
     };

@@ -85,6 +85,7 @@ fn switch(path: Path, receive: Port, transmit: Port) -> Switch {
         state: None,
         durability: softswitch::Durability::default(),
         check_references: false,
+        takes_injections: false,
         // The input port is attached last, since ports are attached in this order and packets
         // arrive at the same time.
         ports: vec![(2, transmit), (1, receive)],

@@ -66,6 +66,18 @@ impl Books {
         Ok(())
     }
 
+    /// Advances the time to a statement that takes effect at `at`.
+    pub(super) fn pass_to(&mut self, at: Duration) -> Result<(), StfError> {
+        if at < self.now {
+            return Err(StfError::BackInTime { at, now: self.now });
+        }
+        if let Some(next) = self.next.filter(|next| next.first < at) {
+            return Err(StfError::BackInTime { at: next.first, now: at });
+        }
+        self.now = at;
+        Ok(())
+    }
+
     /// Returns how many times the next packet arrives.
     pub(super) fn arrivals(&self) -> u32 {
         self.next.map_or(1, |next| next.times)

@@ -117,8 +117,8 @@ pub enum StfError {
     /// A line begins with a word that is not a statement.
     #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
-    /// An `at` is before the packets that came before it.
-    #[error("a packet at {at:?} cannot follow one at {now:?}: sort the packets by time")]
+    /// An `at` is before what came before it.
+    #[error("a packet or change at {at:?} cannot follow one at {now:?}: sort them by time")]
     BackInTime {
         /// The time of the statement.
         at: Duration,
@@ -133,6 +133,12 @@ pub enum StfError {
         "a network has packet, expect, no_packet, at and wait; what its switches hold is in their runtime files"
     )]
     NotInNetwork,
+    /// A statement about queues stands in a script for a single switch, where no time passes.
+    #[error("queues need virtual time: run the script with --topology")]
+    QueuesWithoutNetwork,
+    /// A statement names a switch that the network does not have.
+    #[error("the network has no switch '{0}'")]
+    NoSwitch(String),
     /// A statement names a port that the network does not have.
     #[error("the network has no port {0} to the outside")]
     NoPort(u32),

@@ -128,8 +128,13 @@ pub fn run_network_covered(
     let mut books = Books::new();
     let names = network.outside.iter().map(|(number, (_, name))| (*number, name.clone()));
     books.report.port_names = names.collect();
+    let queued = queued(network);
+    let changes_queues =
+        |statement: &Statement| matches!(statement.kind, StatementKind::Queues { .. });
     let mut travel = Travel {
-        queued: queued(network),
+        has_queues: queued.iter().any(|queued| !queued.is_empty())
+            || script.statements.iter().any(changes_queues),
+        queued,
         network,
         agenda: Agenda::default(),
         options,
@@ -192,10 +197,18 @@ fn statement(
         }
         StatementKind::Expect { port, pattern } => books.expect(line, *port, pattern.clone()),
         StatementKind::NoPacket => match books.last_line {
-            Some(line) if travel.has_queues() => books.no_packet_of(line),
+            Some(line) if travel.has_queues => books.no_packet_of(line),
             _ => books.no_packet(),
         },
         StatementKind::At(arrivals) => books.at(*arrivals)?,
+        StatementKind::Queues { at, switch, queues } => {
+            let is_named = |(name, _): &(String, Switch)| name == switch;
+            let index = travel.network.switches.iter().position(is_named);
+            let index = index.ok_or_else(|| StfError::NoSwitch(switch.clone()))?;
+            books.pass_to(*at)?;
+            travel.advance(*at, books);
+            travel.configure(*at, index, queues, books);
+        }
         StatementKind::Wait => {
             books.after_command = true;
             books.now += Duration::from_secs(1);
@@ -231,7 +244,7 @@ fn packet(
     let packet = Travelling { at, packet: data.to_vec(), journey };
     travel.agenda.add(books.now, Rank::Arrival, Event::Arrival(packet));
     travel.advance(books.now, books);
-    if travel.has_queues() {
+    if travel.has_queues {
         travel.pending.push(origin);
     } else {
         let left = std::mem::take(&mut travel.left);

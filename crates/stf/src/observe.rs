@@ -1,15 +1,15 @@
-//! Processes a packet and records its events and coverage.
+//! Processes a packet and records its trace and coverage.
 
 use std::time::Duration;
 
 use ir::Location;
-use pipeline::{Coverage, Event, Output, QueueTimes, RunError, Switch, Trace, Waiting};
+use pipeline::{Coverage, Detail, Event, Output, QueueTimes, RunError, Switch, Waiting};
+use traces::{Contents, Recorder, Trace};
 
-/// The packets that a switch sent for one packet, and the events in its processing if they were
-/// requested.
+/// The packets that a switch sent for one packet, and the trace of the packet if it was requested.
 pub(super) struct Seen {
     pub(super) outputs: Result<Vec<Output>, RunError>,
-    pub(super) events: Option<Vec<Event>>,
+    pub(super) trace: Option<Trace>,
 }
 
 /// A packet that a switch receives, with its time and port.
@@ -26,55 +26,78 @@ pub(super) fn process(
     switch: &mut Switch,
     Arrival { port, data, now }: Arrival<'_>,
     coverage: Option<&mut Coverage>,
-    wants_events: bool,
+    contents: Option<Contents>,
 ) -> Seen {
     switch.expire(now);
-    let seen = if coverage.is_none() && !wants_events {
-        Seen { outputs: switch.process(port, data, now), events: None }
-    } else {
-        let mut observer = Observer { events: Vec::new(), coverage };
-        let outputs = switch.process_traced(port, data, now, &mut observer);
-        Seen { outputs, events: wants_events.then_some(observer.events) }
+    let arrival = traces::Arrival { port, packet: data, now };
+    let outcomes = contents.and_then(|contents| {
+        let limit = contents.outcomes?;
+        Some(traces::all_outcomes(switch, arrival, contents.detail, limit).1)
+    });
+    let mut observer = Observer::new(coverage, contents.filter(|_| outcomes.is_none()));
+    let outputs = match observer.observes() {
+        true => switch.process_traced(port, data, now, &mut observer),
+        false => switch.process(port, data, now),
     };
+    let recorded = observer.recorder.map(|recorder| recorder.finish(switch, arrival, &outputs));
     switch.answer_entry_changes();
-    seen
+    Seen { outputs, trace: outcomes.or(recorded) }
 }
 
-/// Continues with a packet that leaves its queue, like [`process`].
+/// Continues with a packet that leaves its queue, like [`process`]. The outcomes that its egress
+/// could have are not enumerated.
 pub(super) fn resume(
     switch: &mut Switch,
     waiting: Waiting,
     times: &QueueTimes,
     coverage: Option<&mut Coverage>,
-    wants_events: bool,
+    contents: Option<Contents>,
 ) -> Seen {
     switch.expire(times.left);
-    let mut observer = Observer { events: Vec::new(), coverage };
-    let observes = observer.coverage.is_some() || wants_events;
-    let trace = observes.then_some(&mut observer as &mut dyn Trace);
+    let port = waiting.port();
+    let mut observer = Observer::new(coverage, contents);
+    let observes = observer.observes();
+    let trace = observes.then_some(&mut observer as &mut dyn pipeline::Trace);
     let outputs = switch.resume(waiting, times, trace);
-    let seen = Seen { outputs, events: wants_events.then_some(observer.events) };
+    let trace = observer.recorder.map(|recorder| recorder.finish_resumed(switch, port, &outputs));
     switch.answer_entry_changes();
-    seen
+    Seen { outputs, trace }
 }
 
-/// Collects the events in the processing of a packet, and passes them on to the coverage.
+/// Passes the events in the processing of a packet on to the coverage and to the record of the
+/// packet.
 struct Observer<'c> {
-    events: Vec<Event>,
     coverage: Option<&'c mut Coverage>,
+    recorder: Option<Recorder>,
 }
 
-impl Trace for Observer<'_> {
+impl<'c> Observer<'c> {
+    fn new(coverage: Option<&'c mut Coverage>, contents: Option<Contents>) -> Self {
+        let recorder = contents.map(|contents| Recorder::new(contents.detail));
+        Self { coverage, recorder }
+    }
+
+    fn observes(&self) -> bool {
+        self.coverage.is_some() || self.recorder.is_some()
+    }
+}
+
+impl pipeline::Trace for Observer<'_> {
     fn event(&mut self, event: Event) {
         if let Some(coverage) = &mut self.coverage {
             coverage.event(event.clone());
         }
-        self.events.push(event);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.event(event);
+        }
     }
 
     fn branch(&mut self, at: Location, side: usize) {
         if let Some(coverage) = &mut self.coverage {
             coverage.branch(at, side);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.branch(at, side);
         }
     }
 
@@ -82,5 +105,14 @@ impl Trace for Observer<'_> {
         if let Some(coverage) = &mut self.coverage {
             coverage.selected(parser, state, case);
         }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.selected(parser, state, case);
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        let coverage = self.coverage.as_ref().map(|coverage| coverage.detail());
+        let recorder = self.recorder.as_ref().map(pipeline::Trace::detail);
+        coverage.max(recorder).unwrap_or(Detail::Nothing)
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pipeline::Event;
 use queues::QueueCounts;
+use traces::{Contents, Trace};
 
 use super::Failure;
 
@@ -27,8 +27,8 @@ pub struct Options {
     /// The number of queues of each port in v1model ([`pipeline::Core::set_priority_queues`]). Zero
     /// means one queue.
     pub priority_queues: u32,
-    /// Whether the events in the processing of packets are recorded for [`Report::trace`].
-    pub trace: bool,
+    /// The contents of the traces of packets in [`Report::trace`]. `None` if packets are not traced.
+    pub trace: Option<Contents>,
     /// Whether packets of consecutive statements arrive at the same time, as a burst. Such a run
     /// records neither events nor coverage.
     pub together: bool,
@@ -46,8 +46,8 @@ pub struct Report {
     /// The values that statements such as `counter_read` have read, each with the line of its
     /// statement. In a network they also include the path of each packet.
     pub values: Vec<(usize, String)>,
-    /// The events in the processing of each packet, with the line of the packet.
-    pub trace: Vec<(usize, Vec<Event>)>,
+    /// The trace of each packet, with the line of the packet.
+    pub trace: Vec<(usize, Trace)>,
     /// The packets that the switch received, each with its time, port and bytes.
     pub received: Vec<(Duration, u32, Vec<u8>)>,
     /// The packets that the switch sent, each with its time, port and bytes.

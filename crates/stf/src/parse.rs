@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use queues::Configuration;
+
 use super::number::Number;
 use super::script::{
     Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
@@ -293,7 +295,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
             let port = cursor.small("a port number")?;
             StatementKind::Expect { port, pattern: pattern(cursor)? }
         }
-        "at" => StatementKind::At(arrivals(cursor)?),
+        "at" => at(cursor)?,
         "no_packet" => StatementKind::NoPacket,
         "wait" => StatementKind::Wait,
         "add" => add(cursor)?,
@@ -582,15 +584,33 @@ fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> 
     Ok(StatementKind::CheckCounter { counter, cell, condition })
 }
 
-/// Parses the operands of `at`: `TIME [every TIME times NUMBER]`.
-fn arrivals(cursor: &mut Cursor<'_>) -> Result<Arrivals, SyntaxError> {
+/// Parses the operands of `at`: `TIME [every TIME times NUMBER]`, or `TIME queue SWITCH LINE[; LINE
+/// ...]`.
+fn at(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     let first = time(cursor)?;
+    if cursor.take("queue") {
+        return queues(cursor, first);
+    }
     if !cursor.take("every") {
-        return Ok(Arrivals { first, every: Duration::ZERO, times: 1 });
+        return Ok(StatementKind::At(Arrivals { first, every: Duration::ZERO, times: 1 }));
     }
     let every = time(cursor)?;
     cursor.require("times")?;
-    Ok(Arrivals { first, every, times: cursor.small("a number of packets")? })
+    let times = cursor.small("a number of packets")?;
+    Ok(StatementKind::At(Arrivals { first, every, times }))
+}
+
+/// Parses a switch and the lines about its queues, which semicolons separate.
+fn queues(cursor: &mut Cursor<'_>, at: Duration) -> Result<StatementKind, SyntaxError> {
+    let switch = cursor.take_while(|c| !c.is_whitespace() && c != '=');
+    let Some(switch) = switch.map(str::to_owned) else {
+        return Err(cursor.expected("the name of a switch"));
+    };
+    cursor.skip_blanks();
+    let lines: Vec<&str> = cursor.rest().split(';').map(str::trim).collect();
+    let queues = Configuration::parse(&lines).map_err(|error| cursor.error(error.to_string()))?;
+    cursor.position = cursor.text.len();
+    Ok(StatementKind::Queues { at, switch, queues })
 }
 
 fn time(cursor: &mut Cursor<'_>) -> Result<Duration, SyntaxError> {

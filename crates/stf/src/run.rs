@@ -171,6 +171,7 @@ impl<'s> Runner<'s> {
                 }
             }
             StatementKind::At(arrivals) => self.books.at(*arrivals)?,
+            StatementKind::Queues { .. } => return Err(StfError::QueuesWithoutNetwork),
             StatementKind::Expect { port, pattern } => {
                 self.books.expect(line, *port, pattern.clone());
             }
@@ -194,7 +195,7 @@ impl<'s> Runner<'s> {
         let arrival = Arrival { port, data, now: self.books.now };
         let coverage = self.coverage.as_deref_mut();
         let seen = process(self.switch, arrival, coverage, self.options.trace);
-        self.books.report.trace.extend(seen.events.map(|events| (line, events)));
+        self.books.report.trace.extend(seen.trace.map(|trace| (line, trace)));
         match seen.outputs {
             Ok(outputs) => {
                 let of =

@@ -6,6 +6,7 @@
 //! is incomplete. A `packet` or `expect` is never continued.
 
 use super::number::Number;
+use queues::Configuration;
 use std::fmt;
 use std::time::Duration;
 
@@ -57,6 +58,16 @@ pub enum StatementKind {
     },
     /// `at 5us` or `at 1ms every 800ns times 1000`: when the next packet arrives.
     At(Arrivals),
+    /// `at 5ms queue s1 port=2 rate=20Mbps; port=2 queue=1 rate=1Mbps`: from then on, the ports of
+    /// the lines have these queues.
+    Queues {
+        /// The time of the change since the start of the script.
+        at: Duration,
+        /// The name of the switch in the network.
+        switch: String,
+        /// The queues of each port that changes.
+        queues: Configuration,
+    },
     /// `no_packet`: the previous packet must not leave the switch.
     NoPacket,
     /// A line whose first word is not a statement. p4c's runner skips such a line.

@@ -67,13 +67,18 @@ impl Form {
     /// Returns whether the client has requested a leaf, by the type of its data and the model that
     /// defines it.
     pub(super) fn wants(&self, leaf: &Leaf) -> bool {
+        self.wants_data(leaf.class, leaf.module)
+    }
+
+    /// Returns whether the client has requested leaves of this class and module.
+    pub(super) fn wants_data(&self, class: Class, module: Module) -> bool {
         let is_data = match self.data {
             DataType::All => true,
-            DataType::Config => leaf.class == Class::Config,
-            DataType::State => leaf.class != Class::Config,
-            DataType::Operational => leaf.class == Class::Operational,
+            DataType::Config => class == Class::Config,
+            DataType::State => class != Class::Config,
+            DataType::Operational => class == Class::Operational,
         };
-        is_data && (self.modules.is_empty() || self.modules.contains(&leaf.module))
+        is_data && (self.modules.is_empty() || self.modules.contains(&module))
     }
 
     /// Returns the value of a leaf in the requested encoding.
@@ -123,7 +128,7 @@ fn modules(models: &[ModelData]) -> Result<Vec<Module>, EntityError> {
                 "use_models has {:?} {:?}, which is not served; served are {}.",
                 model.name,
                 model.version,
-                served.join(" and ")
+                served.join(", ")
             ))
         })
     };

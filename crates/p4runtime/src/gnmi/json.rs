@@ -11,6 +11,7 @@ use super::{
     messages::{self, Notification, Path, TypedValue, Update},
     paths,
     port::Seen,
+    qos,
 };
 
 /// Returns the JSON value of a leaf, according to RFC 7951 if `is_ietf`.
@@ -39,7 +40,11 @@ pub(super) fn select(
         ..Notification::default()
     };
     let topmost = LEAVES.iter().filter_map(|leaf| paths::reach(path, None, leaf)).min();
-    match topmost {
+    let of_queues = ports
+        .iter()
+        .map(|seen| notification(qos::updates(seen, std::slice::from_ref(path), form, None)));
+    let of_queues = of_queues.filter(|one| !one.update.is_empty());
+    let mut all = match topmost {
         None => Vec::new(),
         Some(depth) if depth < ENTRY => {
             let path = paths::of_nodes(&[INTERFACES][..depth]);
@@ -49,7 +54,9 @@ pub(super) fn select(
             let of_port = ports.iter().map(|seen| nodes_of(seen, path, form));
             of_port.filter(|updates| !updates.is_empty()).map(notification).collect()
         }
-    }
+    };
+    all.extend(of_queues);
+    all
 }
 
 /// Returns the JSON object of the root or of `interfaces` (by `depth`), which includes the list of

@@ -7,15 +7,17 @@ use super::port::{PortCounters, Seen};
 pub(super) enum Module {
     Interfaces,
     P4rt,
+    Qos,
 }
 
 impl Module {
-    pub(super) const ALL: [Self; 2] = [Self::Interfaces, Self::P4rt];
+    pub(super) const ALL: [Self; 3] = [Self::Interfaces, Self::P4rt, Self::Qos];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Interfaces => "openconfig-interfaces",
             Self::P4rt => "openconfig-p4rt",
+            Self::Qos => "openconfig-qos",
         }
     }
 
@@ -23,6 +25,7 @@ impl Module {
         match self {
             Self::Interfaces => "2.4.1",
             Self::P4rt => "0.1.0",
+            Self::Qos => "0.7.0",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The paths of requests and answers, and the leaves that they select.
 
 use super::{
-    leaf::{INTERFACE, INTERFACES, LEAVES, Leaf},
+    leaf::{INTERFACE, INTERFACES, Leaf},
     messages::{Path, PathElem},
 };
 use crate::status::EntityError;
@@ -41,23 +41,21 @@ pub(super) fn check_origin(path: &Path) -> Result<(), EntityError> {
     )))
 }
 
-/// Checks that a joined path has an accepted origin and selects a leaf of some port.
-pub(super) fn check(path: &Path) -> Result<(), EntityError> {
-    check_origin(path)?;
-    if LEAVES.iter().any(|leaf| reach(path, None, leaf).is_some()) {
-        return Ok(());
-    }
-    Err(EntityError::invalid(format!(
-        "The path {} does not exist; the paths are interfaces/interface[name=NAME] and config and state below it.",
-        shown(path)
-    )))
-}
-
 /// Returns the depth of the topmost node that a path selects between the root and a leaf of a port,
 /// or `None` if it selects neither the leaf nor a node above it. Without a port, the path may
 /// select the leaf of any port.
 pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usize> {
-    let depth = leaf.depth();
+    reach_nodes(path, leaf.depth(), |elem, node| matches_node(elem, leaf.node(node), port))
+}
+
+/// Returns the depth of the topmost node that a path selects between the root and a leaf at
+/// `depth`, or `None` if it selects neither the leaf nor a node above it. `matches` returns whether
+/// an element matches the node at a position, counted from the root. At most 30 nodes are possible.
+pub(super) fn reach_nodes(
+    path: &Path,
+    depth: usize,
+    matches: impl Fn(&PathElem, usize) -> bool,
+) -> Option<usize> {
     // Bit n is set if the elements so far can match the first n nodes.
     let mut reached: u32 = 1;
     for elem in &path.elem {
@@ -65,7 +63,7 @@ pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usiz
             (u32::MAX << reached.trailing_zeros()) & ((2 << depth) - 1)
         } else {
             let nodes = (0..depth).filter(|node| reached >> node & 1 == 1);
-            let stands = nodes.filter(|node| matches_node(elem, leaf.node(*node), port));
+            let stands = nodes.filter(|node| matches(elem, *node));
             stands.fold(0, |next, node| next | 2 << node)
         };
         if reached == 0 {
@@ -77,14 +75,22 @@ pub(super) fn reach(path: &Path, port: Option<&str>, leaf: &Leaf) -> Option<usiz
 
 /// Returns whether an element of a path matches a node. The list of interfaces has one key, `name`.
 fn matches_node(elem: &PathElem, node: &str, port: Option<&str>) -> bool {
-    if elem.name != node && elem.name != ANY {
-        return false;
-    }
-    elem.key.iter().all(|(key, value)| {
-        // ONOS requests the interface `...`.
-        let any = matches!(value.as_str(), ANY | ANY_NUMBER);
-        node == INTERFACE && key == "name" && (any || port.is_none_or(|port| port == value))
-    })
+    has_name(elem, node)
+        && elem.key.iter().all(|(key, value)| {
+            let is_port = is_any(value) || port.is_none_or(|port| port == value);
+            node == INTERFACE && key == "name" && is_port
+        })
+}
+
+/// Returns whether an element matches nodes of this name, apart from keys.
+pub(super) fn has_name(elem: &PathElem, name: &str) -> bool {
+    elem.name == name || elem.name == ANY
+}
+
+/// Returns whether the value of a key matches all entries of a list.
+pub(super) fn is_any(value: &str) -> bool {
+    // ONOS requests the interface `...`.
+    matches!(value, ANY | ANY_NUMBER)
 }
 
 /// Returns the path of a node of a port.

@@ -1,5 +1,7 @@
 //! Ports as gNMI presents them.
 
+use queues::{PortConfig, QueueCounts};
+
 /// One port of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Port {
@@ -32,9 +34,13 @@ pub struct PortCounters {
     pub out_errors: u64,
 }
 
-/// A port and its counters at one moment.
+/// A port, its counters and its queues at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) port: Port,
     pub(super) counters: Option<PortCounters>,
+    /// The counters of its queues, by number.
+    pub(super) queues: Vec<QueueCounts>,
+    /// The configuration of its queues, if it has any.
+    pub(super) config: Option<PortConfig>,
 }

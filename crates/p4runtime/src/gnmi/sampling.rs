@@ -14,7 +14,6 @@ use std::{
 
 use super::{
     form::Form,
-    leaf::Leaf,
     messages::{Notification, Path, Subscription, SubscriptionMode},
     port::Seen,
     tree,
@@ -161,9 +160,7 @@ impl Sampled {
         let is_all = redundancy.is_heartbeat(now);
         let notification = |seen: &Seen| {
             let sent = redundancy.sent.get(&seen.port.name).filter(|_| !is_all);
-            let is_other =
-                |leaf: &Leaf| sent.is_none_or(|sent| (leaf.value)(sent) != (leaf.value)(seen));
-            tree::notification(seen, path, form, timestamp, is_other)
+            tree::notification(seen, path, form, timestamp, sent)
         };
         let notifications = ports.iter().map(notification).filter(|one| !one.update.is_empty());
         let left = notifications.collect();
@@ -206,7 +203,7 @@ mod tests {
     fn port(in_pkts: u64) -> Vec<Seen> {
         let port = Port { number: 1, name: "eth1".to_owned(), up: true, enabled: true };
         let counters = Some(PortCounters { in_pkts, ..PortCounters::default() });
-        vec![Seen { port, counters }]
+        vec![Seen { port, counters, queues: Vec::new(), config: None }]
     }
 
     fn samples(subscription: &Subscription, now: Instant) -> Samples {

@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use grpc::Method;
+use grpc::{Later, Method};
 use prost::Message;
 use tonic::{
     Status,
@@ -23,11 +23,12 @@ use super::{
     json,
     leaf::Module,
     messages::{self, Path},
-    paths, seen, setting,
+    paths, policy, seen, setting,
     subscribing::Subscribe,
     tree,
 };
 use crate::{
+    control::QueueChange,
     server::DeviceHandle,
     status::{refusal, shortened},
 };
@@ -88,14 +89,15 @@ impl GnmiServer {
         paths: impl ExactSizeIterator<Item = &'a Path>,
     ) -> Result<Vec<Path>, Status> {
         let paths = joined(prefix, paths)?;
-        paths.iter().try_for_each(paths::check).map_err(|error| refusal(&error))?;
+        paths.iter().try_for_each(tree::check).map_err(|error| refusal(&error))?;
         Ok(paths)
     }
 
     fn get(&self, request: &messages::GetRequest) -> Result<messages::GetResponse, Status> {
         let form = Form::of_get(request).map_err(|error| refusal(&error))?;
         let paths = self.selecting(request.prefix.as_ref(), request.path.iter())?;
-        let ports = seen(&*self.find(&paths)?.ports());
+        let device = self.find(&paths)?;
+        let ports = seen(&*device.ports(), device.switch_source().as_deref());
         let timestamp = (self.now)();
         let mut seen_before = BTreeSet::new();
         let mut nodes = 0;
@@ -126,14 +128,37 @@ impl GnmiServer {
         Ok(messages::GetResponse { notification })
     }
 
-    fn set(&self, request: &messages::SetRequest) -> Result<messages::SetResponse, Status> {
+    async fn set(self, request: messages::SetRequest) -> Result<messages::SetResponse, Status> {
         let whole = Path::default();
         let updates = request.replace.iter().chain(&request.update);
         let named: Vec<&Path> = updates.map(|one| one.path.as_ref().unwrap_or(&whole)).collect();
         let paths = joined(request.prefix.as_ref(), named.into_iter())?;
         paths.iter().try_for_each(paths::check_origin).map_err(|error| refusal(&error))?;
-        let ports = self.find(&paths)?.ports();
-        setting::set(&*ports, request, &paths, (self.now)()).map_err(|error| refusal(&error))
+        let device = self.find(&paths)?;
+        let ports = device.ports();
+        if !paths.iter().any(policy::is_of_model) {
+            let set = setting::set(&*ports, &request, &paths, (self.now)());
+            return set.map_err(|error| refusal(&error));
+        }
+        let Some(queues) = device.switch_source() else {
+            return Err(Status::unimplemented("The device has no queues that can be set."));
+        };
+        setting::check_operations(&request).map_err(|error| refusal(&error))?;
+        // All of a request is carried out or nothing, and no change covers both models.
+        if !paths.iter().all(policy::is_of_model) {
+            let message = "A request sets either interfaces or scheduler policies; send two.";
+            return Err(Status::unimplemented(message));
+        }
+        let before = queues.published_queues();
+        let configured = |port| before.configuration.0.get(&port).cloned();
+        let change = policy::change(&request, &paths, &ports.ports(), configured);
+        let change = QueueChange {
+            // What the model lacks is taken from the queues as they are.
+            expected_revision: Some(before.revision),
+            ..change.map_err(|error| refusal(&error))?
+        };
+        queues.set_queues(change).await.map_err(|error| refusal(&error))?;
+        Ok(setting::response(&request, &paths, (self.now)()))
     }
 }
 
@@ -154,7 +179,7 @@ impl Service<http::Request<Body>> for GnmiServer {
                 Ok(grpc().unary(get, request).await)
             }),
             "/gnmi.gNMI/Set" => Box::pin(async {
-                let set = Method(move |request| server.set(&request));
+                let set = Later(move |request| server.clone().set(request));
                 Ok(grpc().unary(set, request).await)
             }),
             "/gnmi.gNMI/Subscribe" => {

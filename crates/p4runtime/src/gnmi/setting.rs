@@ -25,18 +25,8 @@ pub(super) fn set(
     paths: &[Path],
     timestamp: i64,
 ) -> Result<SetResponse, EntityError> {
-    if !request.delete.is_empty() {
-        return Err(EntityError::unimplemented(
-            "Deletion is not supported; update config/enabled instead.",
-        ));
-    }
-    if !request.union_replace.is_empty() {
-        return Err(EntityError::unimplemented(
-            "union_replace is not served; replace or update config/enabled.",
-        ));
-    }
-    let operations = std::iter::repeat_n(Operation::Replace, request.replace.len())
-        .chain(std::iter::repeat(Operation::Update));
+    check_operations(request)?;
+    let operations = operations(request);
     let updates = request.replace.iter().chain(&request.update);
     let ports = source.ports();
     // The requested states by port number. The last operation on a port prevails.
@@ -52,12 +42,38 @@ pub(super) fn set(
         }
     }
     apply(source, &ports, &wanted)?;
-    let results = paths.iter().zip(operations).map(|(path, op)| UpdateResult {
+    Ok(response(request, paths, timestamp))
+}
+
+/// Refuses the operations that no path supports.
+pub(super) fn check_operations(request: &SetRequest) -> Result<(), EntityError> {
+    if !request.delete.is_empty() {
+        return Err(EntityError::unimplemented(
+            "Deletion is not supported; update config/enabled instead.",
+        ));
+    }
+    if !request.union_replace.is_empty() {
+        return Err(EntityError::unimplemented(
+            "union_replace is not served; replace or update config/enabled.",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the operation of each path of a request: replacements, followed by updates.
+fn operations(request: &SetRequest) -> impl Iterator<Item = Operation> + Clone {
+    std::iter::repeat_n(Operation::Replace, request.replace.len())
+        .chain(std::iter::repeat(Operation::Update))
+}
+
+/// Returns the response to a request that was carried out.
+pub(super) fn response(request: &SetRequest, paths: &[Path], timestamp: i64) -> SetResponse {
+    let results = paths.iter().zip(operations(request)).map(|(path, op)| UpdateResult {
         path: Some(Path { elem: path.elem.clone(), ..Path::default() }),
         op: op as i32,
     });
     let prefix = form::repeated(request.prefix.as_ref());
-    Ok(SetResponse { prefix, response: results.collect(), timestamp })
+    SetResponse { prefix, response: results.collect(), timestamp }
 }
 
 /// Returns the port that a path of a Set request names, and the nodes of its configuration that
@@ -88,7 +104,7 @@ fn target<'p>(ports: &'p [Port], path: &'p Path) -> Result<(&'p Port, Vec<&'p st
 }
 
 /// Returns the value of a Set request's update as JSON, regardless of its encoding.
-fn json(update: &Update) -> Result<JsonValue, EntityError> {
+pub(super) fn json(update: &Update) -> Result<JsonValue, EntityError> {
     match update.val.as_ref().and_then(|val| val.value.as_ref()) {
         Some(Value::Flag(flag)) => Ok(JsonValue::from(*flag)),
         Some(Value::Number(number)) => Ok(JsonValue::from(*number)),

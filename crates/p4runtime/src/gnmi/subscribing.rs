@@ -23,7 +23,7 @@ use super::{
     service::GnmiServer,
     tree,
 };
-use crate::status::refusal;
+use crate::{control::SwitchSource, status::refusal};
 
 /// The messages and bytes that may wait for a gNMI subscriber. Its stream is closed at twice these
 /// numbers.
@@ -95,6 +95,7 @@ struct Subscriber<'a> {
     server: &'a GnmiServer,
     outbox: &'a Arc<Outbox<SubscribeResponse>>,
     ports: Arc<dyn PortSource>,
+    queues: Option<Arc<dyn SwitchSource>>,
     /// The paths of the subscriptions, joined with their prefix.
     paths: Vec<Path>,
     form: Form,
@@ -118,6 +119,7 @@ impl<'a> Subscriber<'a> {
             server,
             outbox,
             ports: device.ports(),
+            queues: device.switch_source(),
             paths,
             form,
             updates_only: list.updates_only,
@@ -153,7 +155,7 @@ impl<'a> Subscriber<'a> {
     /// sent.
     fn synchronize(&mut self) {
         if !self.updates_only {
-            let ports = seen(&*self.ports);
+            let ports = seen(&*self.ports, self.queues.as_deref());
             let timestamp = (self.server.now)();
             for notification in tree::select(&ports, &self.paths, &self.form, timestamp) {
                 self.outbox.push_always(SubscribeResponse::update(notification));
@@ -166,7 +168,7 @@ impl<'a> Subscriber<'a> {
     /// Sends the client the samples whose time has come.
     fn sample(&mut self) {
         let now = Instant::now();
-        let ports = seen(&*self.ports);
+        let ports = seen(&*self.ports, self.queues.as_deref());
         let due = self.samples.take(&ports, &self.form, now.into_std(), (self.server.now)());
         // If a slow reader's queue is full, the values are sent with a later sample.
         self.outbox.push_all(due.into_iter().map(SubscribeResponse::update), When::InTurn);

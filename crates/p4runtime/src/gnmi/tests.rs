@@ -1,6 +1,7 @@
 //! Tests of gNMI over loopback, with a client that sends raw messages.
 
 mod encodings;
+mod queues;
 mod settings;
 
 use std::{
@@ -77,6 +78,8 @@ struct Served {
     address: String,
     ports: Arc<Changing>,
     raised: Arc<Raised>,
+    /// The device with the changing ports, whose id is 4.
+    first: DeviceHandle,
     grpc: Grpc<Channel>,
 }
 
@@ -104,13 +107,14 @@ impl Served {
         let ports = Arc::new(Changing { ports: Mutex::new(ports), watchers: Watchers::default() });
         first.set_port_source(Arc::clone(&ports) as Arc<dyn PortSource>);
         other.set_ports(fixed);
-        let server = Server::new([first, other], ServerOptions::default()).expect("two ids");
+        let server =
+            Server::new([first.clone(), other], ServerOptions::default()).expect("two ids");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         tokio::spawn(server.serve(listener, std::future::pending()));
         let channel = Channel::from_shared(format!("http://{address}")).expect("an address");
         let grpc = Grpc::new(channel.connect().await.expect("connected"));
-        Self { address: address.to_string(), ports, raised, grpc }
+        Self { address: address.to_string(), ports, raised, first, grpc }
     }
 
     async fn unary<Q, R>(&mut self, path: &'static str, request: Q) -> Result<R, Status>

@@ -6,7 +6,22 @@ use super::{
     messages::{Notification, Path, Update},
     paths,
     port::{Port, Seen},
+    qos,
 };
+use crate::status::EntityError;
+
+/// Checks that a joined path has an accepted origin and selects a leaf of some port.
+pub(super) fn check(path: &Path) -> Result<(), EntityError> {
+    paths::check_origin(path)?;
+    if LEAVES.iter().any(|leaf| paths::reach(path, None, leaf).is_some()) || qos::exists(path) {
+        return Ok(());
+    }
+    Err(EntityError::invalid(format!(
+        "The path {} does not exist; the paths are interfaces/interface[name=NAME] and \
+         qos/interfaces/interface[interface-id=NAME]/output/queues/queue[name=NUMBER], and config and state below them.",
+        paths::shown(path)
+    )))
+}
 
 /// Returns the leaves that the paths select, in one notification per port.
 pub(super) fn select(
@@ -15,32 +30,35 @@ pub(super) fn select(
     form: &Form,
     timestamp: i64,
 ) -> Vec<Notification> {
-    let notifications =
-        ports.iter().map(|seen| notification(seen, paths, form, timestamp, |_| true));
+    let notifications = ports.iter().map(|seen| notification(seen, paths, form, timestamp, None));
     notifications.filter(|one| !one.update.is_empty()).collect()
 }
 
-/// Returns the leaves of one port that the paths select and that `is_wanted` accepts.
+/// Returns the leaves of one port and its queues that the paths select. With `before`, only those
+/// that have another value there.
 pub(super) fn notification(
     seen: &Seen,
     paths: &[Path],
     form: &Form,
     timestamp: i64,
-    is_wanted: impl Fn(&Leaf) -> bool,
+    before: Option<&Seen>,
 ) -> Notification {
     let name = &seen.port.name;
     let selects = |leaf: &&Leaf| {
+        let is_other = before.is_none_or(|before| (leaf.value)(before) != (leaf.value)(seen));
         let reaches = |path| paths::reach(path, Some(name), leaf).is_some();
-        form.wants(leaf) && is_wanted(leaf) && paths.iter().any(reaches)
+        form.wants(leaf) && is_other && paths.iter().any(reaches)
     };
     let update = |leaf: &Leaf| {
         let val = Some(form.value((leaf.value)(seen)?));
         Some(Update { path: Some(paths::of_port(name, leaf.nodes)), val })
     };
+    let mut updates: Vec<Update> = LEAVES.iter().filter(selects).filter_map(update).collect();
+    updates.extend(qos::updates(seen, paths, form, before));
     Notification {
         timestamp,
         prefix: form.prefix.clone(),
-        update: LEAVES.iter().filter(selects).filter_map(update).collect(),
+        update: updates,
         ..Notification::default()
     }
 }
@@ -54,12 +72,10 @@ pub(super) fn changed(
     form: &Form,
     timestamp: i64,
 ) -> Option<Notification> {
-    let seen = |port: &Port| Seen { port: port.clone(), counters: None };
+    let seen =
+        |port: &Port| Seen { port: port.clone(), counters: None, queues: Vec::new(), config: None };
     let (before, after) = (before.map(seen), seen(after));
-    let is_other = |leaf: &Leaf| {
-        before.as_ref().is_none_or(|before| (leaf.value)(before) != (leaf.value)(&after))
-    };
-    let changed = notification(&after, paths, form, timestamp, is_other);
+    let changed = notification(&after, paths, form, timestamp, before.as_ref());
     (!changed.update.is_empty()).then_some(changed)
 }
 
@@ -83,8 +99,8 @@ pub(super) fn deleted<'p>(
 
 #[cfg(test)]
 mod tests {
+    use super::super::PortCounters;
     use super::super::messages::{Encoding, GetRequest, PathElem, Value};
-    use super::super::{PortCounters, paths::check};
     use super::*;
 
     fn scalars() -> Form {
@@ -115,6 +131,8 @@ mod tests {
         let seen = |number: u32, up| Seen {
             port: Port { number, name: format!("eth{number}"), up, enabled: true },
             counters: None,
+            queues: Vec::new(),
+            config: None,
         };
         vec![seen(1, true), seen(2, false)]
     }

@@ -22,6 +22,7 @@ use tonic::Status;
 use super::{clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
+    control::SwitchSource,
     conversion,
     decoding::ReceivedWrite,
     gnmi::{FixedPorts, Port, PortSource},
@@ -221,6 +222,7 @@ struct Shared {
     packet_in: Mutex<PacketInPath>,
     timer: Timer,
     ports: Mutex<Arc<dyn PortSource>>,
+    switch: Mutex<Option<Arc<dyn SwitchSource>>>,
 }
 
 /// The device, and its open streams.
@@ -263,6 +265,7 @@ impl DeviceHandle {
                 packet_in: Mutex::new(packet_in),
                 timer: Timer::default(),
                 ports: Mutex::new(Arc::new(FixedPorts::default())),
+                switch: Mutex::default(),
             }),
         }
     }
@@ -460,6 +463,16 @@ impl DeviceHandle {
     /// served: earlier subscribers do not see the new source's ports.
     pub fn set_port_source(&self, source: Arc<dyn PortSource>) {
         *self.shared.ports.lock().unwrap_or_else(PoisonError::into_inner) = source;
+    }
+
+    /// Sets the owner of the device's queues, which also runs injected packets. Without one, the
+    /// device answers UNIMPLEMENTED to requests for both.
+    pub fn set_switch_source(&self, source: Arc<dyn SwitchSource>) {
+        *self.shared.switch.lock().unwrap_or_else(PoisonError::into_inner) = Some(source);
+    }
+
+    pub(crate) fn switch_source(&self) -> Option<Arc<dyn SwitchSource>> {
+        self.shared.switch.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn ports(&self) -> Arc<dyn PortSource> {

@@ -12,13 +12,19 @@ use tonic::{
 };
 
 use super::{channel::Channel, service::Service};
-use crate::{STREAM_CHANNEL, gnmi::GnmiServer, status};
+use crate::{
+    STREAM_CHANNEL,
+    control::{ControlServer, SERVICE as CONTROL},
+    gnmi::GnmiServer,
+    status,
+};
 
 /// The services of a server.
 #[derive(Clone)]
 pub(super) struct Routes {
     pub(super) p4runtime: Service,
     pub(super) gnmi: GnmiServer,
+    pub(super) control: ControlServer,
 }
 
 impl Services for Routes {
@@ -40,6 +46,7 @@ impl Services for Routes {
         match path.trim_start_matches('/').split_once('/') {
             Some(("p4.v1.P4Runtime", method)) => self.p4runtime.call(method, request),
             Some(("gnmi.gNMI", _)) => self.gnmi.call(request),
+            Some((CONTROL, method)) => self.control.call(method, request),
             _ => Box::pin(async {
                 Ok(Status::unimplemented("This server has no such service.").into_http())
             }),

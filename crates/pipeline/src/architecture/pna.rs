@@ -11,7 +11,7 @@ use super::{
 };
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use ir::{ControlId, ParserId, TypeId};
 
 /// The blocks of `PNA_NIC`.
@@ -95,7 +95,15 @@ impl Blocks {
     ) -> Result<Option<Vec<u8>>, RunError> {
         let path = if generation == 0 { "normal" } else { "recirculated" };
         let length = packet.len();
-        engine.event(|_| Event::Pass { pipeline: "main", port, length, path });
+        // Only recirculation causes passes, so each is the further pass of the one before it.
+        let number = generation;
+        engine.event_of(Detail::Passes, |_| Event::Pass {
+            number,
+            pipeline: "main",
+            port,
+            length,
+            path,
+        });
         engine.begin_pass(length as u64)?;
         if generation > 0 {
             engine.charge_copy(length)?;
@@ -198,6 +206,7 @@ impl Blocks {
         match decision.fate {
             Fate::Recirculate => {
                 engine.event(|_| Event::Copy { kind: "recirculate" });
+                engine.further_pass("recirculated");
                 return Ok(Some(packet));
             }
             Fate::Unicast { port } => output(engine, outputs, port, packet, generation),

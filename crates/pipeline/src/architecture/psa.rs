@@ -25,7 +25,7 @@ use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::{Layout, MetadataField, PacketPath};
 use crate::state::{CloneSession, Replica};
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
@@ -60,6 +60,8 @@ struct Ingress<V> {
     /// The length in bytes that counters and meters use for the packet.
     counted_length: u64,
     generation: u32,
+    /// The number of the pass for traces.
+    number: u32,
 }
 
 /// The properties of a packet for which ingress or egress has run. `port` is the input port after
@@ -113,6 +115,7 @@ impl Blocks {
             recirculated: initial(engine, parser, 4)?,
             counted_length: packet.len() as u64,
             generation: 0,
+            number: 0,
         };
         self.all(engine, VecDeque::from([Pass::Ingress(first)]), PassBudget::default(), outputs)
     }
@@ -189,9 +192,15 @@ impl Blocks {
         pass: Ingress<E::Value>,
         queue: &mut VecDeque<Pass<E::Value>>,
     ) -> Result<(), RunError> {
-        let Ingress { packet, port, path, counted_length, generation, .. } = pass;
+        let Ingress { packet, port, path, counted_length, generation, number, .. } = pass;
         let length = packet.len();
-        engine.event(|_| Event::Pass { pipeline: "ingress", port, length, path: path.name() });
+        engine.event_of(Detail::Passes, |_| Event::Pass {
+            number,
+            pipeline: "ingress",
+            port,
+            length,
+            path: path.name(),
+        });
         engine.begin_pass(counted_length)?;
         if generation > 0 {
             engine.charge_copy(length)?;
@@ -280,14 +289,17 @@ impl Blocks {
                 engine.event(|_| Event::Copy { kind: "resubmit" });
                 let cleared = initial(engine, &parser.types, 3)?;
                 engine.keep(&mut resubmit_meta);
+                let path = PacketPath::Resubmit;
+                let number = engine.further_pass(path.name());
                 queue.push_back(Pass::Ingress(Ingress {
                     packet,
                     port,
-                    path: PacketPath::Resubmit,
+                    path,
                     resubmitted: if follows { cleared } else { resubmit_meta },
                     recirculated: initial(engine, &parser.types, 4)?,
                     counted_length,
                     generation: generation + 1,
+                    number,
                 }));
                 return Ok(());
             }
@@ -386,6 +398,7 @@ impl Blocks {
             counted_length: packet.len() as u64,
             packet,
             generation,
+            number: 0,
         })
     }
 
@@ -399,7 +412,14 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let Egress { packet, port, path, shared, counted_length, generation, .. } = pass;
         let length = packet.len();
-        engine.event(|_| Event::Pass { pipeline: "egress", port, length, path: path.name() });
+        let number = pass.number;
+        engine.event_of(Detail::Passes, |_| Event::Pass {
+            number,
+            pipeline: "egress",
+            port,
+            length,
+            path: path.name(),
+        });
         engine.begin_pass(counted_length)?;
         let Pipeline { parser, control, .. } = &self.egress;
         let layout = engine.layout;
@@ -466,14 +486,17 @@ impl Blocks {
             engine.event(|_| Event::Copy { kind: "recirculate" });
             let cleared = initial(engine, &self.ingress.parser.types, 4)?;
             engine.keep(&mut recirculated_meta);
+            let path = PacketPath::Recirculate;
+            let number = engine.further_pass(path.name());
             queue.push_back(Pass::Ingress(Ingress {
                 counted_length: if follows { counted_length } else { modified.len() as u64 },
                 packet: modified,
                 port,
-                path: PacketPath::Recirculate,
+                path,
                 resubmitted: initial(engine, &self.ingress.parser.types, 3)?,
                 recirculated: if follows { cleared } else { recirculated_meta },
                 generation: generation + 1,
+                number,
             }));
         } else {
             output(engine, outputs, port, modified, generation);
@@ -486,10 +509,11 @@ impl Blocks {
 /// otherwise behind the passes that wait already.
 fn enqueue<'p, E: Engine<'p>>(
     engine: &mut E,
-    pass: Egress<E::Value>,
+    mut pass: Egress<E::Value>,
     queue: &mut VecDeque<Pass<E::Value>>,
 ) -> Result<(), RunError> {
     let Some(queues) = engine.state.port_queues(pass.port) else {
+        pass.number = engine.further_pass(pass.path.name());
         queue.push_back(Pass::Egress(pass));
         return Ok(());
     };

@@ -38,7 +38,7 @@ use crate::error::{LoadError, RunError};
 use crate::interpreter::{Effects, Preserved};
 use crate::layout::{Layout, MetadataField};
 use crate::state::Replica;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
 
@@ -129,6 +129,7 @@ impl Blocks {
             standard,
             path: "normal",
             generation: 0,
+            number: 0,
         };
         let mut queue = Queue::default();
         queue.push(Pass::Ingress(first));
@@ -256,9 +257,15 @@ impl Blocks {
         pass: Ingress<E::Value>,
         queue: &mut Queue<E::Value>,
     ) -> Result<(), RunError> {
-        let Ingress { packet, port, metadata, mut standard, path, generation } = pass;
+        let Ingress { packet, port, metadata, mut standard, path, generation, number } = pass;
         let length = packet.len() as u64 + engine.beyond;
-        engine.event(|_| Event::Pass { pipeline: "ingress", port, length: packet.len(), path });
+        engine.event_of(Detail::Passes, |_| Event::Pass {
+            number,
+            pipeline: "ingress",
+            port,
+            length: packet.len(),
+            path,
+        });
         engine.begin_pass(length)?;
         if generation > 0 {
             engine.charge_copy(usize::try_from(length).unwrap_or(usize::MAX))?;
@@ -311,7 +318,8 @@ impl Blocks {
                     self.preserved(engine, &kept, &preserved, instance::RESUBMITTED)?;
                 let generation = generation + 1;
                 let path = "resubmitted";
-                let pass = Ingress { packet, port, metadata, standard, path, generation };
+                let number = engine.further_pass(path);
+                let pass = Ingress { packet, port, metadata, standard, path, generation, number };
                 queue.push(Pass::Ingress(pass));
                 return Ok(());
             }
@@ -340,6 +348,7 @@ impl Blocks {
             priority: 0,
             path: if multicast.is_some() { "replicated" } else { "normal" },
             generation,
+            number: 0,
         };
         match multicast {
             Some(group) => self.replicate(engine, &passing, group, queue),
@@ -409,6 +418,7 @@ impl Blocks {
             priority: 0,
             path: "cloned at ingress",
             generation: copy.generation + 1,
+            number: 0,
         };
         self.clone_to(engine, passing, copy.session, queue)
     }
@@ -482,6 +492,7 @@ impl Blocks {
             waiting::wait(engine, place, waiting::Pass::V1model(Box::new(held)));
             return Ok(());
         }
+        passing.number = engine.further_pass(passing.path);
         let queue_depth =
             queue.depth(passing.port, passing.priority) + behind(engine, passing.port);
         let inputs = self.inputs(engine).with(Known::QueueDepth, queue_depth);
@@ -516,7 +527,14 @@ impl Blocks {
             generation,
         };
         let length = usize::try_from(pass.length).unwrap_or(usize::MAX);
-        engine.event(|_| Event::Pass { pipeline: "egress", port, length, path });
+        let number = pass.number;
+        engine.event_of(Detail::Passes, |_| Event::Pass {
+            number,
+            pipeline: "egress",
+            port,
+            length,
+            path,
+        });
         engine.begin_pass(pass.received_length)?;
         let queue_depth = match times {
             Some(times) => times.depth_after.into(),
@@ -585,6 +603,7 @@ impl Blocks {
                 priority: 0,
                 path: "cloned at egress",
                 generation: generation + 1,
+                number: 0,
             };
             self.clone_to(engine, copy, session, queue)?;
         }
@@ -612,7 +631,8 @@ impl Blocks {
             let port = pass.ingress_port;
             let generation = generation + 1;
             let path = "recirculated";
-            let again = Ingress { packet, port, metadata, standard, path, generation };
+            let number = engine.further_pass(path);
+            let again = Ingress { packet, port, metadata, standard, path, generation, number };
             queue.push(Pass::Ingress(again));
             return Ok(());
         }

@@ -382,6 +382,41 @@ impl Worker {
         self.run((port, packet), now, Some(trace), outputs)
     }
 
+    /// Tries a packet like [`crate::Switch::try_process`], with the program that the worker uses
+    /// ([`Self::core`]). Returns no packets if there is none.
+    ///
+    /// # Errors
+    /// Fails as [`crate::Switch::try_process`] does.
+    pub fn try_process(
+        &mut self,
+        port: u32,
+        packet: &[u8],
+        now: Duration,
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
+        let Some(Running { shared, lane, scratch }) = self.runs.as_mut() else {
+            return Ok(outputs);
+        };
+        let inside = shared.gate.enter(lane);
+        let core = &shared.core;
+        let outcome = core.try_process(scratch, (port, packet), now, trace, &mut outputs);
+        drop(inside);
+        outcome.map(|()| outputs)
+    }
+
+    /// Changes to the program that was committed last, as processing a packet does.
+    pub fn adopt_program(&mut self) {
+        self.refresh();
+    }
+
+    /// Returns the program that the worker has processed its last packet with or has adopted since.
+    /// Returns `None` if there was none.
+    #[must_use]
+    pub fn core(&self) -> Option<&Core> {
+        self.runs.as_ref().map(|running| &running.shared.core)
+    }
+
     /// Processes a batch of packets in order, like [`Self::process`], and stores the results in
     /// `batch`. `packets` holds for each the port on which it was received and its bytes. A program
     /// that is committed in the meantime applies to the next batch.

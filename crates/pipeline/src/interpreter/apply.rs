@@ -2,7 +2,6 @@
 
 use super::statement::Formal;
 use super::{Flow, Interpreter, Lookup, Stop, internal};
-use crate::callee::Callee;
 use crate::error::RunError;
 use crate::externs::ExternState;
 use crate::externs::hash::Algorithm;
@@ -11,7 +10,7 @@ use crate::sync::read;
 use crate::table::{
     ActionCall, ActionCell, Ageing, Direct, Left, Runs, Stored, TableState, choose,
 };
-use crate::trace::Event;
+use crate::trace::{Candidate, Detail, Event, Selection};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{
@@ -71,35 +70,35 @@ impl<'p> Interpreter<'p> {
         let table = layout.program.tables.get(id.index()).ok_or_else(|| internal("table"))?;
         let mut keys = Vec::with_capacity(table.keys.len());
         let mut shown = Vec::new();
+        let is_traced = self.is_traced(Detail::Steps);
         for key in &table.keys {
             let value = self.key_value(&key.expression)?;
             keys.push(value.to_pattern().ok_or_else(|| internal("key"))?);
-            if self.is_traced() {
-                let type_id = key.expression.type_id;
-                shown.push((key.name.clone(), self.layout.render(&value, type_id)));
+            if is_traced {
+                shown.push(value);
             }
         }
-        self.event(|_| Event::Table { table: table.name.clone(), keys: shown });
+        self.event(|_| Event::Table { table: id, keys: shown });
 
         let state = self.table_state(id)?;
-        let found = state.lookup(&keys, self.now);
+        let found = self.find_entry(id, state, &keys)?;
         let is_hit = found.is_some();
         if let Some(trace) = &mut self.trace {
             trace.lookup(id, &keys, is_hit);
         }
         let is_bmv2 = self.layout.dialect.is_bmv2();
-        let runs = found.as_ref().map(|entry| self.count_hit(table, state, entry));
+        let runs = found.as_ref().map(|entry| self.count_hit(id, state, entry));
         self.scratch.lookups.push(Lookup { table: id, keys, entry: found, colors: Vec::new() });
         if is_hit {
             if is_bmv2 {
                 self.execute_direct_meters(table)?;
             }
         } else {
-            self.event(|_| Event::Miss { table: table.name.clone() });
+            self.event(|_| Event::Miss { table: id });
         }
         let cell = match runs {
             Some(runs) => {
-                let chosen = self.chosen(table, runs)?;
+                let chosen = self.chosen(id, table, runs)?;
                 chosen.or_else(|| state.empty_group_action.clone())
             }
             None => {
@@ -141,14 +140,14 @@ impl<'p> Interpreter<'p> {
     /// BMv2's dialects, adds the packet to the entry's direct counters. Restarts the entry's idle
     /// timer if the table reports idle entries; in tables that delete them, the program restarts
     /// the timer.
-    fn count_hit(&mut self, table: &Table, state: &TableState, entry: &Stored) -> Runs {
+    fn count_hit(&mut self, table: TableId, state: &TableState, entry: &Stored) -> Runs {
         let counts_every_hit = self.layout.dialect.is_bmv2();
         let runs = {
-            if state.ageing == Ageing::Notify {
+            if state.ageing == Ageing::Notify && !self.is_tried() {
                 entry.timer().restart(self.now);
             }
             let mut stored = entry.state();
-            if counts_every_hit {
+            if counts_every_hit && !self.is_tried() {
                 for (_, direct) in &mut stored.directs {
                     if let Direct::Counter(value) = direct {
                         value.count(self.received_length);
@@ -157,17 +156,25 @@ impl<'p> Interpreter<'p> {
             }
             stored.runs.clone()
         };
-        self.event(|_| Event::Hit { table: table.name.clone(), entry: entry.shown() });
+        self.event(|_| {
+            let (handle, entry) = (entry.handle, entry.shown());
+            Event::Hit { table, handle, entry }
+        });
         runs
     }
 
     /// Returns the action that runs for an entry. If the entry runs a group, a member is chosen;
     /// `None` means that no member of the group can be used.
-    fn chosen(&self, table: &Table, runs: Runs) -> Result<Option<Arc<ActionCell>>, Stop> {
-        let choice = match runs {
+    fn chosen(
+        &mut self,
+        id: TableId,
+        table: &Table,
+        runs: Runs,
+    ) -> Result<Option<Arc<ActionCell>>, Stop> {
+        let (number, choice) = match runs {
             Runs::Action(cell) | Runs::Member(_, cell) => return Ok(Some(cell)),
-            Runs::Group(_, group) => group.choice(),
-            Runs::OneShot(choice) => choice,
+            Runs::Group(number, group) => (Some(number), group.choice()),
+            Runs::OneShot(choice) => (None, choice),
         };
         let instance = match table.implementation {
             Some(
@@ -177,11 +184,35 @@ impl<'p> Interpreter<'p> {
             None => None,
         };
         let hash = self.selector_hash(table, instance)?;
-        let members = choice.members.iter();
-        let usable: Vec<_> = members.filter(|one| self.state.is_up(one.watch_port)).collect();
-        let chosen = choose(usable.iter().map(|member| member.weight), hash);
-        let chosen = chosen.and_then(|position| usable.get(position));
-        Ok(chosen.map(|member| Arc::clone(&member.cell)))
+        let members = choice.members.iter().enumerate();
+        let usable: Vec<_> = members.filter(|(_, one)| self.state.is_up(one.watch_port)).collect();
+        let chosen = choose(usable.iter().map(|(_, member)| member.weight), hash);
+        let Some(mut chosen) = chosen else { return Ok(None) };
+        if self.is_traced(Detail::Passes) {
+            let named = usable.iter().map(|(position, weighted)| Candidate {
+                member: number.and(choice.group.members.get(*position)).map(|one| one.member),
+                weight: weighted.weight,
+                call: weighted.cell.call(),
+            });
+            let members: Vec<Candidate> = named.collect();
+            let selection =
+                Selection { table: id, group: number, members: &members, by_hash: chosen };
+            if let Some(trace) = &mut self.trace {
+                chosen = trace.choose(&selection);
+            }
+            if let Some(member) = members.get(chosen) {
+                let total = members.iter().map(|member| u64::from(member.weight)).sum();
+                self.event(|_| Event::Chosen {
+                    table: id,
+                    group: number,
+                    member: member.member,
+                    weight: member.weight,
+                    total,
+                });
+            }
+        }
+        let chosen = usable.get(chosen).ok_or_else(|| internal("member of a group"))?;
+        Ok(Some(Arc::clone(&chosen.1.cell)))
     }
 
     /// Returns the hash by which a member of a group is chosen. It covers the keys with match kind
@@ -224,7 +255,7 @@ impl<'p> Interpreter<'p> {
         cell: &ActionCell,
     ) -> Result<(ActionId, Flow), Stop> {
         let layout = self.layout;
-        let mut call = cell.call();
+        let mut call = self.call_of(cell);
         let writes = |call: &ActionCall| {
             let action = layout.program.actions.get(call.action.index());
             action.is_some_and(|action| action.parameters.iter().any(|one| one.reference))
@@ -233,7 +264,7 @@ impl<'p> Interpreter<'p> {
         // program requires that.
         let _turn = (state.synchronised && writes(&call)).then(|| cell.turn());
         if _turn.is_some() {
-            call = cell.call();
+            call = self.call_of(cell);
         }
         let id = call.action;
         let reference = table.actions.iter().find(|reference| reference.action == id);
@@ -251,14 +282,10 @@ impl<'p> Interpreter<'p> {
                 type_id: parameter.type_id,
             })
         });
+        let table_id = self.lookups().last().map(|lookup| lookup.table);
         let flow = self.call(&mut directional, &reference.arguments, &mut |interpreter| {
             interpreter.bind(action, &call.arguments)?;
-            interpreter.event(|interpreter| Event::Action {
-                name: action.name.clone(),
-                arguments: interpreter.action_arguments(action),
-            });
-            interpreter.enter(Callee::Action(id))?;
-            interpreter.block(&action.body)
+            interpreter.run_action(id, action, table_id)
         })?;
         if writes(&call) {
             let parameters = action.control_plane_parameters().enumerate();
@@ -268,8 +295,9 @@ impl<'p> Interpreter<'p> {
             });
             let values = values.collect::<Result<_, RunError>>()?;
             let lookup = self.lookups().last().ok_or_else(|| internal("lookup"))?;
-            let left = Left { entry: lookup.entry.as_deref(), cell, call, values };
-            state.leave(lookup.table, left, &self.state.entry_changes);
+            let (id, entry) = (lookup.table, lookup.entry.clone());
+            let left = Left { entry: entry.as_deref(), cell, call, values };
+            self.leave_entry(id, state, left);
         }
         Ok((id, if let Flow::Exit = flow { Flow::Exit } else { Flow::Next }))
     }

@@ -4,10 +4,12 @@ use super::{Flow, Interpreter, MAX_STATES, Stop, internal};
 use crate::layout::CoreError;
 use crate::state::is_member;
 use crate::sync::read;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use crate::value::Value;
 use ir::bits::Bits;
-use ir::{Expression, KeySet, Parser, Place, SelectCase, Target, Transition, Type, TypeId};
+use ir::{
+    Expression, KeySet, Parser, ParserId, Place, SelectCase, Target, Transition, Type, TypeId,
+};
 use std::sync::Arc;
 
 impl Interpreter<'_> {
@@ -17,7 +19,7 @@ impl Interpreter<'_> {
     }
 
     /// Runs the states of a parser whose parameters are set.
-    pub(super) fn parse(&mut self, parser: &Parser) -> Result<Flow, Stop> {
+    pub(super) fn parse(&mut self, id: ParserId, parser: &Parser) -> Result<Flow, Stop> {
         match self.block(&parser.prologue)? {
             Flow::Exit => return Ok(Flow::Exit),
             Flow::Next | Flow::Break | Flow::Continue | Flow::Return(_) => {}
@@ -26,7 +28,7 @@ impl Interpreter<'_> {
         for _ in 0..MAX_STATES {
             let state = parser.states.get(state_id.index()).ok_or_else(|| internal("state"))?;
             self.charge(self.layout.costs.of_state(state).map_or(0, u64::from))?;
-            self.event(|_| Event::State { parser: parser.name.clone(), state: state.name.clone() });
+            self.event(|_| Event::State { parser: id, state: state_id });
             if let Flow::Exit = self.block(&state.body)? {
                 return Ok(Flow::Exit);
             }
@@ -149,6 +151,7 @@ impl Interpreter<'_> {
         varbit_width: Option<&Expression>,
     ) -> Result<(), Stop> {
         if let (Some(place), None) = (header, varbit_width)
+            && !self.is_traced(Detail::Steps)
             && let Some(outcome) = self.extract_in_place(place)
         {
             return outcome;
@@ -175,7 +178,8 @@ impl Interpreter<'_> {
                     composite.map_or_else(String::new, |composite| composite.name.clone())
                 }
             },
-            value: interpreter.layout.render(&value, header_type),
+            value: value.clone(),
+            type_id: header_type,
         });
         if let Some(place) = place {
             self.update(&place, |target| *target = value)?;

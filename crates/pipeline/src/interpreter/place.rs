@@ -3,7 +3,7 @@
 use super::{Interpreter, Stop, internal};
 use crate::error::RunError;
 use crate::layout::CoreError;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Place, Projection, Type, TypeId, VariableId};
@@ -106,12 +106,9 @@ impl Interpreter<'_> {
         Some((value, is_in_invalid))
     }
 
-    /// Returns the value at a place for writing without an event. Returns `None` while a trace
-    /// receives events, for a place with indexes, and for one in a header union.
+    /// Returns the value at a place for writing without an event. Returns `None` for a place with
+    /// indexes, and for one in a header union.
     pub(crate) fn fields_mut(&mut self, place: &Place) -> Option<&mut Value> {
-        if self.is_traced() {
-            return None;
-        }
         let mut value = self.scratch.frame.get_mut(place.variable.index())?;
         for projection in &place.path {
             let Projection::Field(position) = projection else { return None };
@@ -162,7 +159,7 @@ impl Interpreter<'_> {
 
     /// Stores a value at a place, and reports that to the trace.
     pub(crate) fn write(&mut self, place: &Resolved, value: Value) -> Result<(), Stop> {
-        self.event(|interpreter| {
+        self.event_of(Detail::Values, |interpreter| {
             let (place, type_id) = interpreter.describe(place);
             let value = match type_id {
                 Some(type_id) => interpreter.layout.render(&value, type_id),

@@ -47,6 +47,8 @@ pub(crate) struct Scratch {
     pub(crate) stop: Option<Arc<EndFlag>>,
     /// The buffers that machine code uses, if the program is compiled.
     pub(crate) compiled: Option<Box<crate::compiled::Memory>>,
+    /// The buffers of packets that are only tried, from the first such packet on.
+    pub(crate) trial: Option<Box<Self>>,
 }
 
 /// A flag by which another thread stops workers. Each worker has an `EndFlag` of its own that
@@ -74,7 +76,29 @@ impl Scratch {
             beyond: 0,
             stop: None,
             compiled: None,
+            trial: None,
         }
+    }
+
+    /// Returns buffers for a packet that is only tried. The packet draws the random numbers, and
+    /// finds the checksum units, that it would draw and find if it was processed in these buffers.
+    /// [`Self::end_trial`] takes the buffers back.
+    pub(crate) fn begin_trial(&mut self) -> Box<Self> {
+        let mut tried = self.trial.take().unwrap_or_else(|| Box::new(Self::new(0)));
+        tried.random = ChaCha8Rng::deserialize_state(&self.random.serialize_state());
+        tried.drawn = self.drawn;
+        tried.checksums.clone_from(&self.checksums);
+        tried.stop.clone_from(&self.stop);
+        tried.beyond = self.beyond;
+        tried
+    }
+
+    /// Takes back the buffers of a packet that was only tried, and forgets what the packet sent to
+    /// the control plane and to queues.
+    pub(crate) fn end_trial(&mut self, mut tried: Box<Self>) {
+        tried.digests.clear();
+        tried.waiting.clear();
+        self.trial = Some(tried);
     }
 
     /// Returns how many packets wait in addition to the first `before` ones. If the packet that

@@ -3,11 +3,11 @@
 use super::place::Resolved;
 use super::{Flow, Interpreter, Stop, deeper, internal};
 use crate::callee::Callee;
-use crate::trace::Event;
+use crate::trace::{Detail, Event};
 use crate::value::Value;
 use ir::{
     Action, ActionId, Argument, Block, ControlId, Direction, Expression, ExpressionKind,
-    FunctionId, Parameter, ParserId, Place, Statement, StatementKind, SwitchCase, TypeId,
+    FunctionId, Parameter, ParserId, Place, Statement, StatementKind, SwitchCase, TableId, TypeId,
     VariableId,
 };
 
@@ -73,7 +73,9 @@ impl Interpreter<'_> {
     /// Runs a statement that contains no statements.
     fn simple_statement(&mut self, statement: &Statement) -> Result<Flow, Stop> {
         match &statement.kind {
-            StatementKind::Assign { place, value } if self.fields_mut(place).is_some() => {
+            StatementKind::Assign { place, value }
+                if !self.is_traced(Detail::Values) && self.fields_mut(place).is_some() =>
+            {
                 let value = self.evaluate(value)?;
                 if let Some(target) = self.fields_mut(place) {
                     target.assign(value);
@@ -136,7 +138,9 @@ impl Interpreter<'_> {
         let mut emitted = std::mem::take(&mut self.scratch.emitted);
         let mut used = self.emitted_used;
         let place = match &expression.kind {
-            ExpressionKind::Read(place) if !self.is_traced() => self.peek_fields(place),
+            ExpressionKind::Read(place) if !self.is_traced(Detail::Values) => {
+                self.peek_fields(place)
+            }
             _ => None,
         };
         match place {
@@ -145,14 +149,23 @@ impl Interpreter<'_> {
             }
             None => {
                 let value = self.evaluate(expression)?;
-                self.event(|interpreter| Event::Emit {
-                    value: interpreter.layout.render(&value, expression.type_id),
+                self.event_of(Detail::Values, |interpreter| Event::Emit {
+                    place: interpreter.emitted_place(expression),
+                    value: value.clone(),
+                    type_id: expression.type_id,
                 });
                 value.emit(&mut emitted, &mut used);
             }
         }
         (self.scratch.emitted, self.emitted_used) = (emitted, used);
         Ok(())
+    }
+
+    /// Returns the place of a value that is emitted, for the trace.
+    fn emitted_place(&self, expression: &Expression) -> Option<String> {
+        let ExpressionKind::Read(place) = &expression.kind else { return None };
+        let place = self.resolve(place).ok()?;
+        Some(self.describe(&place).0)
     }
 
     fn set_validity(&mut self, header: &Place, valid: bool) -> Result<(), Stop> {
@@ -173,14 +186,27 @@ impl Interpreter<'_> {
         let layout = self.layout;
         let action = layout.program.actions.get(id.index()).ok_or_else(|| internal("action"))?;
         let flow = self.call(&mut action_formals(action), arguments, &mut |interpreter| {
-            interpreter.event(|interpreter| Event::Action {
-                name: action.name.clone(),
-                arguments: interpreter.action_arguments(action),
-            });
-            interpreter.enter(Callee::Action(id))?;
-            interpreter.block(&action.body)
+            interpreter.run_action(id, action, None)
         })?;
         Ok(after_call(flow).0)
+    }
+
+    /// Runs the body of an action whose parameters are set, and reports both ends to the trace.
+    pub(super) fn run_action(
+        &mut self,
+        id: ActionId,
+        action: &Action,
+        table: Option<TableId>,
+    ) -> Result<Flow, Stop> {
+        self.event(|interpreter| Event::Action {
+            action: id,
+            table,
+            arguments: interpreter.action_arguments(action),
+        });
+        self.enter(Callee::Action(id))?;
+        let flow = self.block(&action.body)?;
+        self.event(|_| Event::ActionEnd);
+        Ok(flow)
     }
 
     fn call_function_of_program(
@@ -222,7 +248,7 @@ impl Interpreter<'_> {
         let mut formals = parser.parameters.iter().map(Formal::from);
         let flow = self.call(&mut formals, arguments, &mut |interpreter| {
             interpreter.enter(Callee::Parser(id))?;
-            interpreter.parse(parser)
+            interpreter.parse(id, parser)
         })?;
         Ok(after_call(flow).0)
     }
@@ -362,16 +388,10 @@ impl Interpreter<'_> {
         Ok(())
     }
 
-    /// Returns the names and values of an action's parameters, for the trace.
-    pub(super) fn action_arguments(&self, action: &Action) -> Vec<(String, String)> {
-        action
-            .parameters
-            .iter()
-            .filter_map(|parameter| {
-                let value = self.variable(parameter.variable).ok()?;
-                Some((parameter.name.clone(), self.layout.render(value, parameter.type_id)))
-            })
-            .collect()
+    /// Returns the values of an action's parameters, for the trace.
+    fn action_arguments(&self, action: &Action) -> Vec<Value> {
+        let parameters = action.parameters.iter();
+        parameters.filter_map(|one| self.variable(one.variable).ok().cloned()).collect()
     }
 }
 

@@ -19,4 +19,5 @@ mod simple_switch;
 mod stf_rules;
 mod support;
 mod tables;
+mod tried;
 mod v1model;

@@ -75,6 +75,7 @@ fn started() -> Result<Started, Failure> {
         durability: Durability::default(),
         queues: queues::Configuration::default(),
         check_references: false,
+        takes_injections: false,
         ports: near,
     };
     let options = Options {

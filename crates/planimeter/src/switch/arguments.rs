@@ -98,8 +98,8 @@ const REFUSED: [(&str, usize, &str); 6] = [
     (
         "trace-dir",
         1,
-        "there are no textproto traces; --log-level debug names packets, tables and entries, --log-level \
-         trace what is read and written too",
+        "traces are one file; write them with --trace FILE, and choose its form with --trace-format text, json \
+         or proto",
     ),
     (
         "egress-spec-init-to-drop",
@@ -235,7 +235,8 @@ fn device_arguments() -> [Arg; 16] {
                 "Give a port queues between ingress and egress, as 'port=2 rate=10Mbps queues=8 depth=64,96kB', or \
                  set one of them, as 'port=2 queue=7 rate=2Mbps burst=3kB'. v1model's standard_metadata.priority or \
                  PSA's class of service is the number of the queue; the largest is the most urgent. The switch \
-                 reports how exactly it paced packets. It has one worker then. docs/queues.md has all keys.",
+                 reports how exactly it paced packets. It has one worker then. Clients can change queues while \
+                 traffic runs; those in --state apply instead of these. docs/queues.md has all keys.",
             ),
         Arg::new("workers")
             .long("workers")
@@ -312,7 +313,7 @@ fn device_arguments() -> [Arg; 16] {
     ]
 }
 
-fn server_arguments() -> [Arg; 7] {
+fn server_arguments() -> [Arg; 8] {
     let pem = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -339,6 +340,14 @@ fn server_arguments() -> [Arg; 7] {
         pem("grpc-server-cacert", "The authorities that issue clients' certificates (PEM)"),
         flag("grpc-server-with-client-auth", "Require certificates of clients (mutual TLS)")
             .help_heading("P4Runtime"),
+        flag("inject", "Let clients inject packets, which run as if they had arrived on ports")
+            .help_heading("P4Runtime")
+            .long_help(
+                "Let clients inject packets, which run as if they had arrived on ports (Inject of the service \
+                 planimeter.switch.v1.SwitchControl). The answer has the packets that would leave. Effects on \
+                 registers, counters and entries are those of real packets. Without this flag, whoever reaches the \
+                 server can only send packets as a controller.",
+            ),
         Arg::new("thrift-port")
             .long("thrift-port")
             .value_name("[ADDRESS:]PORT")
@@ -353,7 +362,7 @@ fn server_arguments() -> [Arg; 7] {
     ]
 }
 
-fn log_arguments() -> [Arg; 7] {
+fn log_arguments() -> [Arg; 9] {
     [
         Arg::new("log-level")
             .short('L')
@@ -371,14 +380,37 @@ fn log_arguments() -> [Arg; 7] {
             .value_parser(value_parser!(PathBuf))
             .help_heading("Log")
             .help("Write the log to NAME.txt instead of standard error"),
+        Arg::new("trace")
+            .long("trace")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help_heading("Log")
+            .help(
+                "Write the trace of each packet to FILE, which is replaced: what each table, action and \
+                 copy did. Traced packets go through the interpreter, on the same tables and state",
+            ),
+        Arg::new("trace-format")
+            .long("trace-format")
+            .value_name("FORMAT")
+            .default_value("text")
+            .value_parser(PossibleValuesParser::new(["text", "verbose", "json", "proto"]))
+            .requires("trace")
+            .help_heading("Log")
+            .help(
+                "The form of traces: lines, lines with all values, a line of JSON for each packet, or \
+                 messages planimeter.trace.v1.Trace, each behind its length",
+            ),
         Arg::new("dump-packet-data")
             .long("dump-packet-data")
             .value_name("BYTES")
             .value_parser(value_parser!(usize))
             .help_heading("Log")
             .help("Log the first BYTES bytes of each packet that arrives or leaves; slow"),
-        flag("top", "Show ports, tables, drops and controllers, once a second, instead of the log")
-            .help_heading("Log"),
+        flag(
+            "top",
+            "Show ports, queues, tables, drops and controllers, once a second, instead of the log",
+        )
+        .help_heading("Log"),
         Arg::new("metrics")
             .long("metrics")
             .value_name("ADDRESS:PORT")
@@ -599,7 +631,7 @@ mod tests {
             ("--no-p4 -- --use-files 5", "pcap:"),
             ("--no-p4 --packet-in ipc:///tmp/bmv2_packets_1.ipc", "-i 1@veth0"),
             ("--no-p4 --restore-state /tmp/state", "--state FILE"),
-            ("--no-p4 --trace-dir /tmp", "--log-level debug"),
+            ("--no-p4 --trace-dir /tmp", "--trace FILE"),
             ("--no-p4 -- --load-modules counter.so", "v1model"),
         ] {
             let refused = check(&parsed(line)).expect_err(line).to_string();

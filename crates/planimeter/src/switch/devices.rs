@@ -282,6 +282,8 @@ pub(crate) struct Common {
     pub(crate) durability: Durability,
     /// Whether references between entities are checked.
     pub(crate) check_references: bool,
+    /// Whether clients may inject packets.
+    pub(crate) takes_injections: bool,
 }
 
 /// Opens the ports of all devices, and returns the configurations with which the devices start. If
@@ -293,7 +295,7 @@ pub(crate) fn open(
     common: Common,
     captures: Option<&Path>,
 ) -> Result<Vec<DeviceConfig>, Failure> {
-    let Common { path, v1model, durability, check_references } = common;
+    let Common { path, v1model, durability, check_references, takes_injections } = common;
     let devices = planned.iter().map(|device| {
         let ports = device.ports.iter().map(|port| {
             let failure = |error: &dyn fmt::Display| {
@@ -319,6 +321,7 @@ pub(crate) fn open(
             durability,
             queues: device.queues.clone(),
             check_references,
+            takes_injections,
             ports: ports.collect::<Result<_, Failure>>()?,
         })
     });

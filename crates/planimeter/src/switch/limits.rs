@@ -67,6 +67,14 @@ pub(super) struct LimitArguments {
     /// declares. The memory and time of such a table grow faster than its number of entries.
     #[arg(long = "limit-searched-entries", value_name = "NUMBER", default_value_t = 65_536)]
     searched_entries: u64,
+    /// The most memory in MiB of the packets in the queues of a device
+    ///
+    /// The most memory in MiB of the packets that wait in the queues of a device's ports. Beyond
+    /// it, packets are dropped and counted, whatever the depths of the queues are, which clients
+    /// may change.
+    #[arg(long = "limit-queued", value_name = "MIB", default_value_t = 256)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    queued: u32,
 }
 
 /// Returns the limits of the switch that the command line selects.
@@ -87,6 +95,7 @@ pub(super) fn limits(matches: &ArgMatches) -> Result<SwitchLimits, Failure> {
         },
         metadata: given.metadata_bytes as usize,
         searched_entries: given.searched_entries,
+        queued: u64::from(given.queued).saturating_mul(1 << 20),
     })
 }
 
@@ -131,7 +140,7 @@ mod tests {
             "--limit-handshake-seconds 1 --limit-half-open 2 --limit-connections 3 \
              --limit-connections-per-address 4 --limit-calls 5 --limit-calls-given-up 6 \
              --limit-header-bytes 7000 --limit-held-per-connection 8 --limit-held 9 \
-             --limit-metadata-bytes 10 --limit-searched-entries 11",
+             --limit-metadata-bytes 10 --limit-searched-entries 11 --limit-queued 12",
         );
         let expected = SwitchLimits {
             server: Limits {
@@ -147,6 +156,7 @@ mod tests {
             },
             metadata: 10,
             searched_entries: 11,
+            queued: 12 << 20,
         };
         assert_eq!(given, expected);
     }

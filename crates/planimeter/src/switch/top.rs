@@ -120,6 +120,7 @@ fn write_device(
         let earlier = before.ports.iter().find(|earlier| earlier.number == port.number);
         write_port(out, earlier.unwrap_or(port), port, seconds)?;
     }
+    write_queues(out, before, now, seconds)?;
     writeln!(
         out,
         "\n  {:<32} {:>9} {:>9} {:>6} {:>10} {:>7}",
@@ -181,6 +182,42 @@ fn write_port(
         Some(fault) => writeln!(out, "        its capture has ended: {fault}"),
         None => Ok(()),
     }
+}
+
+/// Writes the queues of ports, if there are any.
+fn write_queues(
+    out: &mut String,
+    before: &DeviceState,
+    now: &DeviceState,
+    seconds: f64,
+) -> std::fmt::Result {
+    if now.queues.queues.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n  {:>5} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "port", "queue", "in pkt/s", "out pkt/s", "dropped", "marked", "waiting", "deepest"
+    )?;
+    for (port, queue, counts) in &now.queues.queues {
+        let mut queues = before.queues.queues.iter();
+        let earlier = queues.find(|(of, number, _)| (of, number) == (port, queue));
+        let earlier = earlier.map_or(counts, |(_, _, counts)| counts);
+        let per_second = |now: u64, before: u64| rate(now.saturating_sub(before) as f64 / seconds);
+        writeln!(
+            out,
+            "  {:>5} {:>5} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
+            port,
+            queue,
+            per_second(counts.enqueued, earlier.enqueued),
+            per_second(counts.sent, earlier.sent),
+            counts.dropped() + counts.dropped_behind,
+            counts.marked,
+            counts.waiting,
+            counts.deepest,
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns the name for the first column of a table row. If `name` has more than `most` characters,
@@ -290,6 +327,33 @@ mod tests {
         for line in text.lines() {
             assert!(line.chars().count() <= 80, "{line}");
         }
+    }
+
+    #[test]
+    fn queues_are_shown_if_there_are_any() {
+        let counts = |enqueued, sent| queues::QueueCounts {
+            enqueued,
+            sent,
+            dropped_depth: 3,
+            dropped_behind: 1,
+            marked: 2,
+            waiting: 7,
+            deepest: 64,
+            ..queues::QueueCounts::default()
+        };
+        let state = |counts| {
+            let queues = softswitch::QueueState {
+                queues: vec![(2, 0, counts)],
+                ..softswitch::QueueState::default()
+            };
+            DeviceState { queues, ..state(0) }
+        };
+        let (before, now) = (state(counts(100, 80)), state(counts(3_100, 3_080)));
+        let text = picture(&[before], &[now], Duration::from_secs(2));
+        let lines: Vec<Vec<&str>> =
+            text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = vec!["2", "0", "1.50", "k", "1.50", "k", "4", "2", "7", "64"];
+        assert!(lines.contains(&row), "{text}");
     }
 
     #[test]

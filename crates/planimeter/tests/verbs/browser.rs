@@ -18,3 +18,12 @@ pub(crate) fn check(run: &Path) {
         chromium::check(&browser, &page.display().to_string(), &page);
     }
 }
+
+/// Checks that a page without figures is readable, in a window of a desktop and in that of a phone.
+pub(crate) fn check_page(page: &Path) {
+    if let Some(browser) = chromium::chromium() {
+        let name = page.display().to_string();
+        chromium::check(&browser, &name, page);
+        chromium::check_narrow(&browser, &name, page);
+    }
+}

@@ -301,12 +301,61 @@ fn an_invalid_script_fails_with_status_2() {
 }
 
 #[test]
-fn a_trace_lists_events_in_order() {
-    let output = planimeter(&["stf", "--trace", &program("entry_update.p4")]);
+fn a_trace_names_states_tables_actions_and_outputs() {
+    let output = planimeter(&["stf", "--trace", "--verbose", &program("entry_update.p4")]);
     let printed = text(&output.stdout);
-    for part in ["UpdateParser.start", "UpdateIngress.values", "UpdateIngress.exchange", "output"] {
+    for part in ["UpdateParser.start", "values ", "exchange(", "port "] {
         assert!(printed.contains(part), "{part}: {printed}");
     }
+    // The same on machine code, whose forms are compared with the run that is traced.
+    let arguments =
+        ["stf", "--path", "compiled", "--trace", "--verbose", &program("entry_update.p4")];
+    assert_eq!(text(&planimeter(&arguments).stdout), printed);
+}
+
+#[test]
+fn traces_are_written_as_json_and_protocol_buffers_and_drawn() {
+    let scratch = scratch();
+    let path = |name: &str| scratch.path().join(name).display().to_string();
+    let [json, proto, run, both] = ["t.json", "t.pb", "run", "both"].map(path);
+    for (format, file) in [("json", &json), ("proto", &proto)] {
+        let flag = format!("--trace={file}");
+        let program = program("load_balancer.p4");
+        let arguments = ["stf", &flag, "--trace-format", format, "--all-outcomes", &program];
+        let output = planimeter(&arguments);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(!text(&output.stdout).contains("packet on port"), "it is in the file");
+    }
+    let read = |file: &str| traces::read(&fs::read(file).expect("the file")).expect("traces");
+    let traces = read(&json);
+    assert_eq!(traces, read(&proto));
+    assert_eq!(traces.len(), 7, "a trace for each packet");
+    assert!(traces[0].outcomes.is_some_and(|outcomes| outcomes.explored == 2));
+    let lines = fs::read_to_string(&json).expect("the file");
+    let first = lines.lines().next().expect("a line");
+    let first: serde_json::Value = serde_json::from_str(first).expect("JSON");
+    assert_eq!(first["port"], 1);
+    let choice = &first["root"]["one"];
+    assert_eq!(choice["alternatives"].as_array().map(Vec::len), Some(2), "{choice}");
+
+    let output =
+        planimeter(&["stf", "--output", &run, "--all-outcomes", &program("load_balancer.p4")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let page = fs::read_to_string(scratch.path().join("run/report.html")).expect("a page");
+    assert!(page.contains("one of 2") && page.contains("to_server"), "{page}");
+    crate::browser::check_page(&scratch.path().join("run/report.html"));
+    let output = planimeter(&["report", &run, "-o", &both]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let drawn = fs::read_to_string(scratch.path().join("both/report.html")).expect("a page");
+    assert!(drawn.contains("one of 2"), "{drawn}");
+
+    let output = planimeter(&["stf", "--trace", "--trace-format", "proto", &program("router.p4")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("name a file"), "{}", text(&output.stderr));
+    fs::write(scratch.path().join("run/traces.json"), "{\"port\": 1}\n{\"prot\"").expect("damaged");
+    let output = planimeter(&["report", &run, "-o", &both]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("line 2"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -446,9 +495,6 @@ fn a_script_passes_as_machine_code_and_interpreted_parts_are_noted() {
     let lines = compiled("router.p4");
     assert!(lines.ends_with("router.stf: passed, 10 packets\n"), "{lines}");
     assert!(!lines.contains("note: "), "all of it is machine code:\n{lines}");
-    let output = planimeter(&["stf", "--path", "compiled", "--trace", &program("router.p4")]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--trace needs --path interpreter"));
 }
 
 #[test]

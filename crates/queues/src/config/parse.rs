@@ -2,8 +2,8 @@
 //! `port=1 queue=7 rate=2Mbps depth=64,96kB`. A line without `queue` is about the port.
 
 use super::{
-    Configuration, DEFAULT_DEPTH, Limit, PortConfig, QueueConfig, RedConfig, Shaper, Share,
-    Threshold, Unit,
+    Configuration, Limit, MAX_OVERHEAD, PortConfig, QueueConfig, RED_WEIGHT, RedConfig, Shaper,
+    Share, Threshold, Unit,
 };
 use crate::units::{MAX_QUEUES, UnitError, bit_rate, packet_rate, size};
 use std::collections::BTreeMap;
@@ -187,7 +187,8 @@ impl Collected<'_> {
         if let Some(queue) = last.filter(|last| *last >= queues) {
             return Err(at(line)(Problem::Beyond { queue, queues }));
         }
-        let overhead = get("overhead", 0, 65_535)?.and_then(|bytes| u32::try_from(bytes).ok());
+        let overhead =
+            get("overhead", 0, MAX_OVERHEAD.into())?.and_then(|bytes| u32::try_from(bytes).ok());
         let mut config = PortConfig {
             shaper: shaper(&port)?,
             overhead: overhead.unwrap_or(0),
@@ -207,14 +208,7 @@ impl Collected<'_> {
             }
             config.queues.push(queue);
         }
-        for (number, queue) in config.queues.iter().enumerate() {
-            let same = |other: &&QueueConfig| other.level == queue.level;
-            let is_bytes = |queue: &QueueConfig| matches!(queue.share, Share::Bytes(_));
-            let mut others = config.queues.iter().take(number).filter(same);
-            if others.any(|other| is_bytes(other) != is_bytes(queue)) {
-                return Err(at(line)(Problem::MixedShares(queue.level)));
-            }
-        }
+        config.check().map_err(at(line))?;
         Ok(config)
     }
 }
@@ -296,11 +290,7 @@ fn threshold(key: &'static str, value: &str) -> Result<Threshold, Problem> {
 fn admission(words: &Words<'_>, queue: &mut QueueConfig) -> Result<(), ConfigError> {
     if let Some((value, line)) = words.get("depth") {
         let Amounts { packets, bytes } = amounts("depth", value).map_err(at(line))?;
-        let packets = packets.and_then(|packets| u32::try_from(packets).ok());
-        // A depth in bytes alone does not limit packets: one has at least a byte.
-        let of_bytes = bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
-        queue.depth_packets = packets.or(of_bytes).unwrap_or(DEFAULT_DEPTH);
-        queue.depth_bytes = bytes;
+        queue.set_depth(packets.and_then(|packets| u32::try_from(packets).ok()), bytes);
     }
     if let Some((value, line)) = words.get("red") {
         queue.red = Some(red(value).map_err(at(line))?);
@@ -345,7 +335,7 @@ fn red(value: &str) -> Result<RedConfig, Problem> {
     if minimum >= maximum || per_million > 1_000_000 {
         return Err(wrong());
     }
-    Ok(RedConfig { unit, minimum, maximum, per_million, weight: 9, marks })
+    Ok(RedConfig { unit, minimum, maximum, per_million, weight: RED_WEIGHT, marks })
 }
 
 /// Reads `level`, `weight` and `quantum`.

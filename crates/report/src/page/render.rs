@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 use super::figure::{Data, Figure, Graphic};
 use super::table::{Cell, Kind, Table};
 use super::text::{Emphasis, Text, Tone};
-use super::{Block, Page, Section, claims, csv, escape, ranked};
+use super::{Block, Page, Section, claims, csv, escape, ranked, tree};
 use crate::alarm::{self, Alarm};
 use crate::plot::{Drawing, DrawingError, Width, style_sheet};
 
@@ -179,6 +179,7 @@ fn block(block: &Block, level: Level, drawn: &mut Vec<Drawn>) -> Markup {
             dl.definitions { @for (term, meaning) in terms { dt { (term) } dd { (meaning) } "\n" } }
         },
         Block::Claims(groups) => claims::table(groups),
+        Block::Tree(branches) => tree::tree(branches),
         Block::Folded { id, summary, blocks: inner } => html! {
             details.point {
                 summary { (summary) }

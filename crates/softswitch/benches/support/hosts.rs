@@ -85,6 +85,7 @@ impl Network {
                 state: None,
                 durability: softswitch::Durability::default(),
                 check_references: false,
+                takes_injections: false,
                 ports: ports.collect(),
             };
             let address = "127.0.0.1:0".parse().expect("an address");

@@ -6,74 +6,14 @@
 //! which are exact. Lateness does not add up: the next packet is due by the model's clock.
 
 use super::Lane;
-use crate::log::{PacketLog, Verbosity};
+use crate::log::Verbosity;
+use crate::queue_state::{Pace, QueueState};
 use pipeline::{Content, Leaving, Output, QueuedPorts};
-use queues::{Configuration, QueueCounts, Refusal, ecn};
-use std::collections::BTreeMap;
+use queues::{Configuration, Refusal, ecn};
 use std::time::{Duration, Instant};
 
 /// The interval at which a busy worker publishes the counters of its queues.
 const PUBLISH: Duration = Duration::from_millis(50);
-
-/// The number of classes by which lateness is counted. Class `n` is below 2^n nanoseconds.
-const CLASSES: usize = 64;
-
-/// The state of a device's queues at one moment.
-#[derive(Clone, Debug, Default)]
-pub struct QueueState {
-    /// The counters of each queue: the port, the number of the queue, and the counters.
-    pub queues: Vec<(u32, u8, QueueCounts)>,
-    /// The lateness of each port that has queues.
-    pub paces: BTreeMap<u32, Pace>,
-    /// Packets that were dropped because another pipeline was committed while they waited.
-    pub replaced: u64,
-}
-
-/// How much later than the model packets left a port.
-#[derive(Clone, Debug)]
-pub struct Pace {
-    /// The number of packets that left.
-    pub packets: u64,
-    /// The sum of their lateness in nanoseconds.
-    pub total: u64,
-    /// The largest lateness in nanoseconds.
-    pub largest: u64,
-    classes: [u64; CLASSES],
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self { packets: 0, total: 0, largest: 0, classes: [0; CLASSES] }
-    }
-}
-
-impl Pace {
-    fn count(&mut self, late: Duration) {
-        let late = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
-        self.packets += 1;
-        self.total = self.total.saturating_add(late);
-        self.largest = self.largest.max(late);
-        let class = (u64::BITS - late.leading_zeros()) as usize;
-        if let Some(class) = self.classes.get_mut(class.min(CLASSES - 1)) {
-            *class += 1;
-        }
-    }
-
-    /// Returns a time that at least 99 % of the packets were not later than. It is a power of two
-    /// nanoseconds, or the largest lateness if that is less.
-    #[must_use]
-    pub fn mostly_within(&self) -> u64 {
-        let needed = self.packets.saturating_mul(99).div_ceil(100);
-        let mut seen = 0;
-        for (class, count) in self.classes.iter().enumerate() {
-            seen += count;
-            if seen >= needed {
-                return self.largest.min(1_u64.checked_shl(class as u32).unwrap_or(u64::MAX));
-            }
-        }
-        self.largest
-    }
-}
 
 /// The queues of a device's ports, and the packets in them.
 #[derive(Debug)]
@@ -81,18 +21,25 @@ pub(super) struct Queued {
     ports: QueuedPorts<()>,
     state: QueueState,
     published: Instant,
+    /// The largest memory in bytes of the packets that wait.
+    memory: u64,
 }
 
 impl Queued {
-    pub(super) fn new(configuration: &Configuration, seed: u64) -> Self {
+    pub(super) fn new(configuration: &Configuration, seed: u64, memory: u64) -> Self {
         let ports = QueuedPorts::new(configuration, Duration::ZERO, seed);
         let paces = configuration.0.keys().map(|port| (*port, Pace::default())).collect();
         let state = QueueState { paces, ..QueueState::default() };
-        Self { ports, state, published: Instant::now() }
+        Self { ports, state, published: Instant::now(), memory }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.ports.is_empty()
+    }
+
+    pub(super) fn state(&mut self) -> &QueueState {
+        self.state.queues = self.ports.counts().collect();
+        &self.state
     }
 }
 
@@ -103,6 +50,31 @@ impl Lane {
         Some(due.saturating_sub(self.now()))
     }
 
+    /// Makes another configuration apply to the queues of the device's ports. Returns the number of
+    /// packets that were dropped because their queue is gone.
+    pub(super) fn set_queues(&mut self, configuration: &Configuration) -> u64 {
+        // What is due by the old configuration leaves by it.
+        self.serve();
+        let now = self.now();
+        let Queued { ports, state, .. } = &mut self.queued;
+        let gone = ports.configure(configuration, now, self.shared.id);
+        state.paces.retain(|port, _| ports.has(*port));
+        for port in configuration.0.keys() {
+            state.paces.entry(*port).or_default();
+        }
+        let dropped = u64::try_from(gone.len()).unwrap_or(u64::MAX);
+        state.removed = state.removed.saturating_add(dropped);
+        self.shared.set_port_queues(self.queued.ports.port_queues());
+        self.shared.publish_queues(self.queued.state());
+        dropped
+    }
+
+    /// Returns the state of the queues now.
+    pub(super) fn read_queues(&mut self) -> QueueState {
+        self.serve();
+        self.queued.state().clone()
+    }
+
     /// Processes packets that arrived on one port, of a device whose ports have queues. Packets run
     /// one at a time, so that those that are due in the meantime leave.
     pub(super) fn process_queued(&mut self, port: u32, packets: &[(u32, &[u8])]) {
@@ -111,9 +83,8 @@ impl Lane {
             self.serve();
             outputs.clear();
             let now = self.now();
-            let outcome = if self.shared.log.wants(Verbosity::Debug) {
-                let mut log = PacketLog { log: &self.shared.log, device: self.shared.id };
-                self.program.process_traced(port, packet, now, &mut log, &mut outputs)
+            let outcome = if self.shared.log.wants_traces() {
+                self.traced(port, packet, now).map(|traced| outputs = traced)
             } else {
                 self.program.process(port, packet, now, &mut outputs)
             };
@@ -142,6 +113,10 @@ impl Lane {
     }
 
     fn admit(&mut self, now: Duration, port: u32, content: Content, received: &[u8]) {
+        if self.queued.ports.memory() >= self.queued.memory {
+            self.queued.state.beyond_memory += 1;
+            return;
+        }
         // The model counts packets that it refuses.
         if let Err(refusal) = self.queued.ports.admit(now, port, content, received, ())
             && (refusal == Refusal::NoQueue || self.shared.log.wants(Verbosity::Debug))
@@ -213,25 +188,6 @@ impl Lane {
             return;
         }
         self.queued.published = Instant::now();
-        self.queued.state.queues = self.queued.ports.counts().collect();
-        self.shared.publish_queues(&self.queued.state);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_lateness_of_most_packets_is_below_a_power_of_two() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.mostly_within(), 0);
-        for _ in 0..99 {
-            pace.count(Duration::from_nanos(1000));
-        }
-        pace.count(Duration::from_nanos(1_000_000));
-        assert_eq!((pace.mostly_within(), pace.largest, pace.total), (1024, 1_000_000, 1_099_000));
-        pace.count(Duration::from_nanos(1_000_000));
-        assert_eq!(pace.mostly_within(), 1_000_000);
+        self.shared.publish_queues(self.queued.state());
     }
 }

@@ -18,6 +18,7 @@ fn device(id: u64, ports: Vec<(u32, Port)>) -> DeviceConfig {
         state: None,
         durability: softswitch::Durability::default(),
         check_references: false,
+        takes_injections: false,
         ports,
     }
 }

@@ -25,6 +25,7 @@ fn start(state: Option<&Path>, check_references: bool) -> (Switch, Vec<Port>) {
         durability: softswitch::Durability::default(),
         queues: Default::default(),
         check_references,
+        takes_injections: false,
         ports: near,
     };
     (Switch::start(options(), vec![device]).expect("it starts"), far)

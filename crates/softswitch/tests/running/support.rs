@@ -133,8 +133,20 @@ impl Bench {
         durability: Durability,
         options: Options,
     ) -> Result<Self, StartError> {
+        Self::configured(ports, options, |device| {
+            device.state = state.map(Path::to_owned);
+            device.durability = durability;
+        })
+    }
+
+    /// Starts a switch whose device `configure` has changed.
+    pub(crate) fn configured(
+        ports: u32,
+        options: Options,
+        configure: impl FnOnce(&mut DeviceConfig),
+    ) -> Result<Self, StartError> {
         let (far, near) = lines(ports);
-        let device = DeviceConfig {
+        let mut device = DeviceConfig {
             queues: Default::default(),
             id: DEVICE,
             cpu_port: CPU_PORT,
@@ -142,11 +154,13 @@ impl Bench {
             v1model: V1ModelSettings::default(),
             pipeline: None,
             updates: Vec::new(),
-            state: state.map(Path::to_owned),
-            durability,
+            state: None,
+            durability: Durability::default(),
             check_references: false,
+            takes_injections: false,
             ports: near,
         };
+        configure(&mut device);
         let switch = Switch::start(options, vec![device])?;
         Ok(Self { switch, lines: far })
     }

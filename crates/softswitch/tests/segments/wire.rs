@@ -148,6 +148,7 @@ impl Case<'_> {
             state: None,
             durability: softswitch::Durability::default(),
             check_references: false,
+            takes_injections: false,
             ports: (1..).zip(wires.iter().zip(self.mtus)).map(port).collect(),
         };
         let address = "127.0.0.1:0".parse().expect("an address");

@@ -8,6 +8,7 @@ use crate::books::Books;
 use crate::observe::{Arrival, Seen, process, resume};
 use crate::outcome::{End, Options};
 use pipeline::{Content, Leaving, Output, QueuedPorts, Waiting};
+use queues::Configuration;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -62,6 +63,8 @@ pub(super) type Left = (u32, Vec<u8>, bool);
 /// The switches and the packets on their way.
 pub(super) struct Travel<'n> {
     pub(super) network: &'n mut Network,
+    /// Whether any port of the network has queues, or gets some in the script.
+    pub(super) has_queues: bool,
     pub(super) queued: Vec<QueuedPorts<Journey>>,
     pub(super) agenda: Agenda,
     pub(super) options: Options,
@@ -72,11 +75,6 @@ pub(super) struct Travel<'n> {
 }
 
 impl Travel<'_> {
-    /// Returns whether any port of the network has queues.
-    pub(super) fn has_queues(&self) -> bool {
-        self.queued.iter().any(|queued| !queued.is_empty())
-    }
-
     /// Carries out the events up to an arrival at `until`.
     pub(super) fn advance(&mut self, until: Duration, books: &mut Books) {
         while let Some((now, event)) = self.agenda.next(until) {
@@ -130,7 +128,7 @@ impl Travel<'_> {
         books.report.entered.push((now, at, packet));
     }
 
-    /// Records the events of a pass. Returns its outputs, or `None` if it failed.
+    /// Records the trace of a pass. Returns its outputs, or `None` if it failed.
     fn record(
         &self,
         seen: Seen,
@@ -138,8 +136,8 @@ impl Travel<'_> {
         journey: &Journey,
         books: &mut Books,
     ) -> Option<Vec<Output>> {
-        if let Some(events) = seen.events {
-            books.report.trace.push((journey.line(), events));
+        if let Some(trace) = seen.trace {
+            books.report.trace.push((journey.line(), trace));
             books.report.passed.push(self.network.name(switch).to_owned());
         }
         match seen.outputs {
@@ -190,6 +188,33 @@ impl Travel<'_> {
                     self.describe(&kept, &format!(", where port {port} dropped it: {refusal}"));
                 books.report.values.push((line, text));
             }
+        }
+    }
+
+    /// Gives ports of a switch other queues.
+    pub(super) fn configure(
+        &mut self,
+        now: Duration,
+        switch: usize,
+        queues: &Configuration,
+        books: &mut Books,
+    ) {
+        let Some(queued) = self.queued.get_mut(switch) else { return };
+        let mut configuration = queued.configuration();
+        configuration.0.extend(queues.0.clone());
+        let gone = queued.configure(&configuration, now, switch as u64);
+        let port_queues = queued.port_queues();
+        if let Some((_, switch)) = self.network.switches.get(switch) {
+            switch.set_port_queues(port_queues);
+        }
+        for journey in gone {
+            let text = self.describe(&journey, ", whose queue there was removed");
+            books.report.values.push((journey.line(), text));
+        }
+        // The times that were planned for these ports may be others now. An event at which a port
+        // has nothing to start does nothing.
+        for port in queues.0.keys() {
+            self.plan(now, End { switch, port: *port });
         }
     }
 
@@ -267,7 +292,7 @@ impl Travel<'_> {
             let text = self.describe(journey, &text);
             books.report.values.push((line, text));
             journey.origin.has_left.set(true);
-            if self.has_queues() {
+            if self.has_queues {
                 books.departs(line, time, number, output.packet);
             } else {
                 self.left.push((number, output.packet, went_round));

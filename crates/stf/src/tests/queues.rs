@@ -251,6 +251,76 @@ fn switches_store_and_forward_and_egress_may_drop_or_recirculate() {
     assert_eq!(times, [(110_000, 7), (210_000, 5)]);
 }
 
+/// Tests that a port with ten times the rate sends what waits from then on, but the packet on the
+/// wire to its end at the old rate, and that packets of a queue that is removed are dropped.
+#[test]
+fn queues_change_at_a_time_of_the_script() {
+    let script = format!(
+        "at 0ns every 1ns times 4\npacket 1 {}\nat 20us\npacket 1 {}\n\
+         at 150us queue s1 port=2 rate=80Mbps\nat 155us\npacket 1 {}",
+        packet(0, 0),
+        packet(1, 0),
+        packet(0, 0)
+    );
+    // A byte takes a microsecond, so the first two packets end at 100 and 200 us. The urgent packet
+    // would be the second: it is the second to start, at 100 us.
+    let report = chain("v1model", V1MODEL, &[&["port=2 rate=8Mbps queues=2"]], &script);
+    let times = |report: &Report| -> Vec<(u64, u8)> {
+        seen(report).iter().map(|one| (one.sent / 1000, one.priority)).collect()
+    };
+    assert_eq!(times(&report), [(100, 0), (200, 1), (210, 0), (220, 0), (230, 0), (240, 0)]);
+    // The urgent packet arrives too late for the choice at 100 us, and its queue goes at 150 us.
+    let late = script.replace("at 20us", "at 120us");
+    let report = chain("v1model", V1MODEL, &[&["port=2 rate=8Mbps queues=2"]], &late);
+    assert_eq!(times(&report), [(100, 0), (200, 0), (210, 0), (220, 0), (230, 0)]);
+    let removed = report.values.iter().filter(|(_, text)| text.contains("queue there was removed"));
+    assert_eq!(removed.map(|(line, _)| *line).collect::<Vec<_>>(), [4]);
+    let counts = report.queues[0].counts;
+    assert_eq!((counts.enqueued, counts.sent, counts.waiting), (5, 5, 0));
+}
+
+/// Tests that a port gets queues in the middle of a script of a network without any.
+#[test]
+fn a_port_gets_queues_later() {
+    let script = format!(
+        "at 0ns every 1us times 2\npacket 1 {0}\nat 5us queue s1 port=2 rate=8Mbps depth=1\n\
+         at 6us every 1us times 3\npacket 1 {0}",
+        packet(0, 0)
+    );
+    let report = chain("v1model", V1MODEL, &[&[]], &script);
+    let times: Vec<u64> = seen(&report).iter().map(|one| one.sent / 1000).collect();
+    // The third of the last three finds the queue full.
+    assert_eq!(times, [0, 1, 106, 206]);
+}
+
+#[test]
+fn wrong_changes_of_queues_are_refused() {
+    for (line, reason) in [
+        ("at 5us queue", "expected the name of a switch"),
+        ("at 5us queue s1", "lacks port=NUMBER"),
+        ("at 5us queue s1 port=2 rate=fast", "'fast' is no rate"),
+        ("at 5us queue s1 port=2 rate=1Mbps; port=3 queues=65", "not a number from 1 to 64"),
+    ] {
+        let errors = Script::parse(&format!("packet 1 00\n{line}")).expect_err(line);
+        assert!(errors[0].message.contains(reason), "{line}: {errors:?}");
+    }
+    for (script, reason) in [
+        ("packet 1 00\nat 5ms queue s9 port=2", "the network has no switch 's9'"),
+        ("at 9ms\npacket 1 00\nat 5ms queue s1 port=2", "cannot follow one at 9ms"),
+        ("at 1ms\nat 5ms queue s1 port=2\npacket 1 00", "at 1ms cannot follow one at 5ms"),
+    ] {
+        let script = Script::parse(script).expect("a script");
+        let mut network = Network::default();
+        let at = network.switch("s1", switch());
+        network.outside(1, End { switch: at, port: 1 }, "h1");
+        let (_, error) = run_network(&mut network, &script, Options::default()).expect_err(reason);
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+    let script = Script::parse("at 5us queue s1 port=2").expect("a script");
+    let report = run(&mut switch(), &script, Options::default()).expect("a script");
+    assert!(report.notes[0].1.contains("run the script with --topology"), "{:?}", report.notes);
+}
+
 #[test]
 fn what_must_not_leave_is_a_failure_even_if_it_leaves_later() {
     let script = format!("at 0ns\npacket 1 {}\nno_packet", packet(0, 0));
@@ -321,7 +391,7 @@ fn times_must_not_go_back() {
     let error = run_network(&mut network, &script, Options::default()).expect_err("an error");
     assert_eq!(
         (error.0, error.1.to_string()),
-        (3, "a packet at 1ms cannot follow one at 2ms: sort the packets by time".to_owned())
+        (3, "a packet or change at 1ms cannot follow one at 2ms: sort them by time".to_owned())
     );
     for wrong in ["at", "at 5", "at 5us every 1us", "at 5us twice"] {
         assert!(Script::parse(&format!("packet 1 00\n{wrong}")).is_err(), "{wrong}");

@@ -12,7 +12,7 @@ use super::members::{Members, Variant};
 use crate::packets::Packets;
 use ir::bits::Bits;
 use ir::{ActionId, MatchKind, Program, Table, TableId, Type};
-use pipeline::{EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace};
+use pipeline::{Detail, EntryAction, Event, FieldMatch, LoadError, Switch, TableEntry, Trace};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -66,8 +66,8 @@ impl Trace for Lookups {
         self.0.push((table, keys.to_vec(), hit));
     }
 
-    fn wants_events(&self) -> bool {
-        false
+    fn detail(&self) -> Detail {
+        Detail::Nothing
     }
 }
 

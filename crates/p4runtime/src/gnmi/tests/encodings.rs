@@ -370,5 +370,5 @@ async fn capabilities_list_models_and_encodings() {
     assert_eq!(response.supported_encodings, [0, 4, 2]);
     let names: Vec<&str> =
         response.supported_models.iter().map(|model| model.name.as_str()).collect();
-    assert_eq!(names, ["openconfig-interfaces", "openconfig-p4rt"]);
+    assert_eq!(names, ["openconfig-interfaces", "openconfig-p4rt", "openconfig-qos"]);
 }

@@ -24,6 +24,9 @@ pub(crate) struct Egress<V> {
     /// The number of resubmissions, recirculations and clones that led from the received packet to
     /// this one.
     pub(super) generation: u32,
+    /// The number of the pass for traces. It is 0 as long as the packet waits outside of the
+    /// driver, because another trace then continues with it.
+    pub(super) number: u32,
 }
 
 impl<V> Egress<V> {
@@ -45,6 +48,7 @@ impl<V> Egress<V> {
             shared: self.shared.map(convert)?,
             counted_length: self.counted_length,
             generation: self.generation,
+            number: self.number,
         })
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Ingress<V> {
     pub(super) standard: V,
     pub(super) path: &'static str,
     pub(super) generation: u32,
+    /// The number of the pass for traces.
+    pub(super) number: u32,
 }
 
 /// A packet that waits in the queue of a port to enter egress.
@@ -38,6 +40,9 @@ pub(crate) struct Egress<V> {
     /// The number of resubmissions, recirculations and clones that led from the received packet to
     /// this one.
     pub(super) generation: u32,
+    /// The number of the pass for traces. It is 0 as long as the packet waits outside of the
+    /// driver, because another trace then continues with it.
+    pub(super) number: u32,
 }
 
 impl<V> Egress<V> {
@@ -61,6 +66,7 @@ impl<V> Egress<V> {
             priority: self.priority,
             path: self.path,
             generation: self.generation,
+            number: self.number,
         })
     }
 }

@@ -119,6 +119,7 @@ mod tests {
             priority,
             path: "normal",
             generation: 0,
+            number: 0,
         }))
     }
 

@@ -79,7 +79,7 @@ impl Interpreter<'_> {
         let ExternState::Counter(counters) = self.extern_state(id)? else {
             return Err(internal("counter"));
         };
-        if index < counters.size {
+        if index < counters.size && !self.is_tried() {
             counters.cells.update(index, |cell| {
                 let counter: &mut CounterValue = cell.get_or_insert_default();
                 counter.packets = counter.packets.wrapping_add(value) & u64::from(u32::MAX);

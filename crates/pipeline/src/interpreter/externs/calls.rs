@@ -4,7 +4,7 @@ use super::Call;
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, Stop};
 use crate::layout::MetadataField;
-use crate::trace::Event;
+use crate::trace::{Event, ExternArgument};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{Architecture, Argument, ExternCallee, ExternFunction, Program};
@@ -91,22 +91,25 @@ impl Interpreter<'_> {
     /// Calls an extern, and returns its result if it has one.
     pub(crate) fn call_extern(&mut self, call: &Call<'_>) -> Result<Option<Value>, Stop> {
         self.event(|interpreter| Event::Extern {
-            name: name(&interpreter.layout.program, call.callee),
+            callee: call.callee.clone(),
             arguments: call
                 .arguments
                 .iter()
-                .filter_map(|argument| match argument {
+                .filter_map(|argument| match argument.unordered() {
                     Argument::In(expression) => {
                         let value = interpreter.evaluate(expression).ok()?;
-                        Some(interpreter.layout.render(&value, expression.type_id))
+                        Some(ExternArgument::Value(value, expression.type_id))
                     }
-                    Argument::Action(id) => {
-                        let action = interpreter.layout.program.actions.get(id.index())?;
-                        Some(format!("{:?}", action.name))
-                    }
-                    _ => None,
+                    Argument::Action(id) => Some(ExternArgument::Action(*id)),
+                    Argument::InOut(_)
+                    | Argument::Out(_)
+                    | Argument::Saved { .. }
+                    | Argument::Extern(_)
+                    | Argument::Ordered { .. }
+                    | Argument::Absent => None,
                 })
                 .collect(),
+            location: call.location,
         });
         match call.callee {
             ExternCallee::Method { instance, method } => self.call_method(call, *instance, method),

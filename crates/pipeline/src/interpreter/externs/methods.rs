@@ -7,6 +7,7 @@ use crate::error::RunError;
 use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
 use crate::externs::meter::Color;
 use crate::externs::{ChecksumState, ExternState};
+use crate::interpreter::trial::MeterOwner;
 use crate::interpreter::{Interpreter, Lookup, Stop, internal};
 use crate::state::Digest;
 use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
@@ -146,7 +147,9 @@ impl<'p> Interpreter<'p> {
         let ExternState::Counter(counters) = self.extern_state(id)? else {
             return Err(internal("counter"));
         };
-        counters.count(index, bytes);
+        if !self.is_tried() {
+            counters.count(index, bytes);
+        }
         Ok(())
     }
 
@@ -172,7 +175,9 @@ impl<'p> Interpreter<'p> {
 
     /// Counts the packet in a direct counter of the entry whose action runs, if there is one.
     pub(crate) fn count_for_entry(&self, id: ExternId, bytes: u64) {
-        if let Some(place) = self.entry_of(id) {
+        if !self.is_tried()
+            && let Some(place) = self.entry_of(id)
+        {
             place.with_directs(|directs| {
                 if let Some(counter) = counter_in(directs, id) {
                     counter.count(bytes);
@@ -200,7 +205,7 @@ impl<'p> Interpreter<'p> {
         if index >= registers.size {
             return Ok(None);
         }
-        let value = registers.cells.get(index);
+        let value = self.tried_register(id, index).or_else(|| registers.cells.get(index));
         Ok(Some(value.unwrap_or_else(|| registers.initial.clone())))
     }
 
@@ -211,7 +216,7 @@ impl<'p> Interpreter<'p> {
             return Err(internal("register"));
         };
         if index < registers.size {
-            registers.cells.set(index, Some(value));
+            self.set_register((id, registers), index, value);
         }
         Ok(())
     }
@@ -227,6 +232,15 @@ impl<'p> Interpreter<'p> {
         let ExternState::Meter(meters) = self.extern_state(id)? else {
             return Err(internal("meter"));
         };
+        if self.is_tried() {
+            if index >= meters.size {
+                return Ok(None);
+            }
+            let owner = (id, MeterOwner::Index(index));
+            let packet = (meters.size_of(length), before);
+            let color = self.try_meter(owner, || meters.cells.get(index), packet).flatten();
+            return Ok(Some(color.unwrap_or(before)));
+        }
         Ok(meters.execute(index, (length, before), now))
     }
 
@@ -264,13 +278,19 @@ impl<'p> Interpreter<'p> {
         };
         let Some(owner) = self.entry_of(id) else { return Ok(None) };
         let size = if counts_packets { 1 } else { length };
-        let execute = || {
+        let execute = |interpreter: &mut Self| {
+            let current = || owner.with_directs(|directs| meter_in(directs, id).map(|one| *one));
+            if let Some(tried) =
+                interpreter.try_meter((id, owner.of_meter()), current, (size, before))
+            {
+                return tried;
+            }
             owner.with_directs(|directs| {
                 meter_in(directs, id).map(|mut meter| meter.execute(size, before, now))
             })
         };
         if !self.layout.dialect.is_bmv2() {
-            return Ok(execute());
+            return Ok(execute(self));
         }
         let of_entry = |lookup: &Lookup| lookup.entry.as_ref().is_some_and(|entry| owner.is(entry));
         let position = self.lookups().iter().rposition(of_entry);
@@ -279,7 +299,7 @@ impl<'p> Interpreter<'p> {
         if let Some((_, color)) = known {
             return Ok(Some(*color));
         }
-        let Some(color) = execute() else { return Ok(None) };
+        let Some(color) = execute(self) else { return Ok(None) };
         if let Some(lookup) = position.and_then(|position| self.scratch.lookups.get_mut(position)) {
             lookup.colors.push((id, color));
         }
@@ -491,6 +511,13 @@ impl Owner<'_> {
         match self {
             Self::Entry(entry) => use_them(&mut entry.state().directs),
             Self::Default(table) => use_them(&mut table.default().directs),
+        }
+    }
+
+    fn of_meter(&self) -> MeterOwner {
+        match self {
+            Self::Entry(entry) => MeterOwner::Entry(Arc::as_ptr(entry).addr()),
+            Self::Default(_) => MeterOwner::Default,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::Call;
 use crate::interpreter::{Interpreter, Stop, internal};
-use crate::table::{ActionCall, ActionCell, Ageing, FieldMatch, Runs};
+use crate::table::{ActionCall, ActionCell, Ageing, EntryAction, FieldMatch, Runs, TableEntry};
 use crate::trace::Event;
 use crate::value::Value;
 use ir::bits::Bits;
@@ -44,7 +44,7 @@ impl Interpreter<'_> {
                 return Ok(Some(Value::Bool(is_host == (*function == Of::IsHostPort))));
             }
             Of::AllocateFlowId => {
-                let id = u128::from(self.state.new_flow_id());
+                let id = u128::from(self.next_flow_id());
                 return Ok(Some(Value::Bits(Bits::unsigned(32, id))));
             }
             Of::AddEntry => {
@@ -83,6 +83,9 @@ impl Interpreter<'_> {
     pub(crate) fn restart_timer(&mut self, profile: Option<u64>) {
         let now = self.now;
         let timeout = profile.map(|profile| self.state.expire_time(profile));
+        if self.is_tried() {
+            return;
+        }
         let Some(lookup) = self.lookups().last() else { return };
         let (table, Some(entry)) = (lookup.table, &lookup.entry) else { return };
         let ages = self.state.tables.get(table.index());
@@ -130,13 +133,22 @@ impl Interpreter<'_> {
         let expires = expires.is_some_and(|ageing| ageing != Ageing::None);
         let profile = profile.filter(|_| expires).and_then(|profile| profile.to_u64());
         let timeout = profile.and_then(|id| self.state.expire_time(id));
-        let matches = keys.into_iter().map(FieldMatch::Exact).collect();
-        let call = ActionCall { action: *action_id, arguments };
         let state = self.state.tables.get(id.index()).ok_or_else(|| internal("table"))?;
+        let call = ActionCall { action: *action_id, arguments };
+        if let Some(added) = self.try_adding(id, state, &keys) {
+            let matches = keys.into_iter().map(FieldMatch::Exact).collect();
+            let action = EntryAction::Action(call);
+            let entry = TableEntry { matches, priority: 0, action, idle_timeout: timeout };
+            if added {
+                self.event(|_| Event::Added { table: id, entry });
+            }
+            return Ok(added);
+        }
+        let matches = keys.into_iter().map(FieldMatch::Exact).collect();
         let runs = Runs::Action(ActionCell::new(call));
         let added = state.add((matches, 0), runs, timeout, self.now, |_| {});
         if let Ok(entry) = &added {
-            self.event(|_| Event::Added { table: table.name.clone(), entry: entry.shown() });
+            self.event(|_| Event::Added { table: id, entry: entry.shown() });
         }
         Ok(added.is_ok())
     }

@@ -7,7 +7,7 @@ use ::dut::meters::{ByColour, MeteredFlow};
 use ir::bits::Bits;
 use ir::{MatchKind, TableId};
 use pipeline::{
-    Color, EntryAction, Event, FieldMatch, MeterConfig, Switch, TableEntry, Trace, Value,
+    Color, Detail, EntryAction, Event, FieldMatch, MeterConfig, Switch, TableEntry, Trace, Value,
 };
 
 use super::{Subject, Trial};
@@ -217,7 +217,7 @@ impl Trace for Misses {
         }
     }
 
-    fn wants_events(&self) -> bool {
-        false
+    fn detail(&self) -> Detail {
+        Detail::Nothing
     }
 }

@@ -1,0 +1,101 @@
+//! The service `planimeter.switch.v1.SwitchControl`, which has what P4Runtime lacks: the queues of
+//! a device's ports while traffic runs, and the injection of packets whose outcome is returned.
+//!
+//! The queues belong to a [`SwitchSource`]. A device without one answers UNIMPLEMENTED, as do
+//! servers that do not know the service.
+
+mod form;
+mod injecting;
+mod service;
+mod watching;
+
+use std::{collections::BTreeMap, fmt, future::Future, pin::Pin};
+
+use queues::{Configuration, PortConfig, QueueCounts};
+
+use crate::{proto::switch, status::EntityError};
+
+pub use self::form::{changes, configuration, message};
+pub(crate) use self::service::{ControlServer, SERVICE};
+
+/// A value that a device's owner returns later, because another thread has it.
+pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, EntityError>> + Send>>;
+
+/// The owner of a device's queues, which also runs injected packets.
+pub trait SwitchSource: fmt::Debug + Send + Sync {
+    /// Returns the queues as they are when the request reaches the thread that serves them.
+    fn queues(&self) -> Pending<DeviceQueues>;
+
+    /// Returns the queues as they were published last, at most some tens of milliseconds ago.
+    fn published_queues(&self) -> DeviceQueues;
+
+    /// Changes the queues of several ports, or of none if it fails.
+    fn set_queues(&self, change: QueueChange) -> Pending<QueuesSet>;
+
+    /// Runs packets in order, and returns an outcome for each. While too many packets of all
+    /// clients wait, the packets wait to be accepted.
+    fn inject(&self, injection: Injection) -> Pending<Vec<switch::InjectOutcome>>;
+}
+
+/// The queues of a device at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceQueues {
+    /// The configuration of the ports that have queues.
+    pub configuration: Configuration,
+    /// The state of the same ports.
+    pub states: BTreeMap<u32, PortState>,
+    /// The number of changes since the device was started.
+    pub revision: u64,
+}
+
+/// The state of the queues of a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortState {
+    /// The counters of each queue, by number.
+    pub queues: Vec<QueueCounts>,
+    /// The lateness of the packets that left, if the port is on an interface.
+    pub lateness: Option<Lateness>,
+}
+
+/// The time by which packets left a port later than the model of its queues has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Lateness {
+    /// The number of packets that left.
+    pub packets: u64,
+    /// The sum of their lateness in nanoseconds.
+    pub total: u64,
+    /// The largest lateness in nanoseconds.
+    pub largest: u64,
+}
+
+/// A change of a device's queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueChange {
+    /// The queues that ports get, by number. With `None`, a port has no queues afterwards. Ports
+    /// that are not named keep theirs.
+    pub ports: BTreeMap<u32, Option<PortConfig>>,
+    /// Whether the change is only checked.
+    pub validate_only: bool,
+    /// The revision that the device must have, if the change depends on what the client has read.
+    pub expected_revision: Option<u64>,
+}
+
+/// The result of a change of queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueuesSet {
+    /// The number of packets that were dropped because their queue is gone.
+    pub dropped: u64,
+    /// The revision after the change.
+    pub revision: u64,
+}
+
+/// Packets to run as if they had arrived on ports.
+#[derive(Clone, Debug, Default)]
+pub struct Injection {
+    /// The packets with their ports.
+    pub packets: Vec<switch::InjectedPacket>,
+    /// Whether the packets that leave are transmitted too.
+    pub is_sent: bool,
+    /// The contents of the packets' traces, if they are wanted.
+    pub tracing: Option<switch::Tracing>,
+}

@@ -1,0 +1,71 @@
+//! The packets of a client's request that run as if they had arrived on ports, on their way from
+//! the control plane to a worker and back.
+
+use bytes::Bytes;
+use p4runtime::proto::switch::InjectOutcome;
+use p4runtime::status::EntityError;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+/// The packets of one request.
+#[derive(Debug)]
+pub(crate) struct Injected {
+    /// The packets that have not run yet.
+    packets: std::vec::IntoIter<InjectedPacket>,
+    outcomes: Vec<InjectOutcome>,
+    pub(crate) treatment: Treatment,
+    answer: oneshot::Sender<Vec<InjectOutcome>>,
+    /// The room that the packets take in the limit of all injected packets.
+    _room: OwnedSemaphorePermit,
+}
+
+/// The treatment of the packets of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Treatment {
+    /// Whether the packets that leave are transmitted too.
+    pub(crate) is_sent: bool,
+    /// The contents of the packets' traces, if they are wanted.
+    pub(crate) traced: Option<traces::Contents>,
+}
+
+/// An injected packet.
+#[derive(Debug)]
+pub(crate) struct InjectedPacket {
+    /// The number that the outcome repeats.
+    pub(crate) tag: u64,
+    /// The port on which the packet arrives, or the reason why it cannot.
+    pub(crate) port: Result<u32, EntityError>,
+    pub(crate) payload: Bytes,
+}
+
+impl Injected {
+    pub(crate) fn new(
+        packets: Vec<InjectedPacket>,
+        treatment: Treatment,
+        answer: oneshot::Sender<Vec<InjectOutcome>>,
+        room: OwnedSemaphorePermit,
+    ) -> Self {
+        let outcomes = Vec::with_capacity(packets.len());
+        Self { packets: packets.into_iter(), outcomes, treatment, answer, _room: room }
+    }
+
+    /// Removes and returns the next packets, at most `most`.
+    pub(crate) fn take(&mut self, most: usize) -> Vec<InjectedPacket> {
+        self.packets.by_ref().take(most).collect()
+    }
+
+    /// Records the outcomes of the packets that were taken last.
+    pub(crate) fn record(&mut self, outcomes: Vec<InjectOutcome>) {
+        self.outcomes.extend(outcomes);
+    }
+
+    /// Returns whether all packets were taken, or their client has left.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.packets.as_slice().is_empty() || self.answer.is_closed()
+    }
+
+    /// Sends the outcomes to the client.
+    pub(crate) fn answer(self) {
+        // A client that has left needs no answer.
+        let _ = self.answer.send(self.outcomes);
+    }
+}

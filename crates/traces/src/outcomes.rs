@@ -1,0 +1,110 @@
+//! Enumerates the outcomes that a packet could have.
+
+use crate::recorder::{Choice, Forced, Item, Recorder, Run};
+use crate::tree::{self, DEPTH, End, Next, Node, One, Stretch};
+use pipeline::{Detail, Output, RunError};
+use protos::trace::Outcomes;
+use std::collections::VecDeque;
+
+/// The largest number of outcomes in a tree, unless the user sets another one.
+pub const DEFAULT_OUTCOMES: u64 = 1024;
+
+/// The outcomes that a packet could have.
+pub(crate) struct Found {
+    pub(crate) tree: Node,
+    /// The outputs that the packet has by its own hashes.
+    pub(crate) outputs: Result<Vec<Output>, RunError>,
+    pub(crate) counts: Outcomes,
+}
+
+/// A function that tries the packet and records what happens to it.
+type Attempt<'a> = dyn FnMut(&mut Recorder) -> Result<Vec<Output>, RunError> + 'a;
+
+/// Enumerates the outcomes that a packet could have, up to `limit` of them.
+pub(crate) fn enumerate(attempt: &mut Attempt<'_>, detail: Detail, limit: u64) -> Found {
+    let detail = detail.max(Detail::Steps);
+    let mut recorder = Recorder::of_choices(detail);
+    let outputs = attempt(&mut recorder);
+    if let Err(error) = &outputs {
+        recorder.fail(error);
+    }
+    let counts = Outcomes { explored: 1, left_out: 0, limit };
+    let mut enumeration = Enumeration { attempt, detail, counts, forced: Vec::new() };
+    let mut run = recorder.run;
+    let first = run.take(0);
+    let tree = enumeration.node(&mut run, first, 0);
+    Found { tree, outputs, counts: enumeration.counts }
+}
+
+/// The enumeration of the outcomes of one packet.
+struct Enumeration<'a, 'f> {
+    attempt: &'a mut Attempt<'f>,
+    detail: Detail,
+    counts: Outcomes,
+    /// The choices that lead to the current node, each with the member that was taken.
+    forced: Vec<Forced>,
+}
+
+impl Enumeration<'_, '_> {
+    /// Returns the node of the items in `rest`, which are those of a pass of `run` from some point
+    /// on, with all that follows.
+    fn node(&mut self, run: &mut Run, mut rest: VecDeque<Item>, depth: usize) -> Node {
+        let mut items = Vec::new();
+        loop {
+            let next = match tree::stretch(&mut rest, &mut items) {
+                Stretch::Choice(_) if depth >= DEPTH => tree::too_deep(),
+                Stretch::Choice(choice) => Next::One(self.choice(run, choice, rest, depth)),
+                Stretch::Ends(ends) => match tree::only(ends) {
+                    Ok(End::Further { number, .. }) => {
+                        rest = run.take(number);
+                        continue;
+                    }
+                    Ok(End::Leaf(next)) => next,
+                    Err(ends) if ends.is_empty() => Next::Nothing,
+                    Err(_) if depth >= DEPTH => tree::too_deep(),
+                    Err(ends) => Next::All(tree::all(ends, &mut |number| {
+                        let rest = run.take(number);
+                        self.node(run, rest, depth + 1)
+                    })),
+                },
+            };
+            return Node { items, next };
+        }
+    }
+
+    /// Returns the nodes of all alternatives of a choice. `rest` has what follows the alternative
+    /// that `run` took.
+    fn choice(&mut self, run: &mut Run, choice: Choice, rest: VecDeque<Item>, depth: usize) -> One {
+        let Choice { at, table, group, alternatives, taken } = choice;
+        let mut rest = Some(rest);
+        let mut nodes = Vec::with_capacity(alternatives.len());
+        for (index, alternative) in alternatives.into_iter().enumerate() {
+            self.forced.push(Forced { at: at.clone(), member: alternative.position });
+            let node = match rest.take_if(|_| index == taken) {
+                Some(rest) => self.node(run, rest, depth + 1),
+                None => self.other(depth + 1),
+            };
+            self.forced.pop();
+            nodes.push((alternative, node));
+        }
+        One { table, group, alternatives: nodes }
+    }
+
+    /// Tries the packet with the forced choices, and returns the node of what follows the last one.
+    fn other(&mut self, depth: usize) -> Node {
+        if self.counts.explored >= self.counts.limit {
+            self.counts.left_out += 1;
+            let next = Next::Cut(format!("{} outcomes", self.counts.limit));
+            return Node { items: Vec::new(), next };
+        }
+        self.counts.explored += 1;
+        let mut recorder = Recorder::after(&self.forced, self.detail);
+        if let Err(error) = (self.attempt)(&mut recorder) {
+            recorder.fail(&error);
+        }
+        let mut run = recorder.run;
+        let pass = self.forced.last().and_then(|last| run.of_point(&last.at));
+        let rest = pass.map(|pass| run.take(pass)).unwrap_or_default();
+        self.node(&mut run, rest, depth)
+    }
+}

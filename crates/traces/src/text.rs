@@ -1,0 +1,396 @@
+//! Formats traces for people.
+//!
+//! The text says what happened to the packet and leaves out what had no effect: tables that missed
+//! and whose default action does nothing are only counted, and alternatives that differ in the same
+//! places as those before them are summarised.
+
+mod layout;
+mod names;
+
+pub use self::layout::{Part, Row};
+
+use self::layout::fitted;
+use self::names::Short;
+use crate::Trace;
+use protos::trace::{Action, Choice, Event, Field, Node, Table, event::Kind, node::Next};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The largest number of changed fields that are listed for an outgoing packet.
+const CHANGES: usize = 8;
+
+/// Formats a trace as lines, the last of which ends with a newline. `verbose` adds parser states,
+/// branches with their lines, assignments, externs and emitted headers, and leaves out nothing.
+#[must_use]
+pub fn text(trace: &Trace, verbose: bool) -> String {
+    layout::lines(&outline(trace, verbose))
+}
+
+/// Returns what [`text()`] says as a tree.
+#[must_use]
+pub fn outline(trace: &Trace, verbose: bool) -> Part {
+    let mut reader =
+        Reader { short: Short::of(trace), verbose, headers: Vec::new(), silent: BTreeSet::new() };
+    let root = Node::default();
+    let root = trace.root.as_ref().unwrap_or(&root);
+    let part = reader.part(String::new(), root, Fields { is_first: true, ..Fields::default() });
+    let mut part = if verbose { part } else { layout::summarised(&part) };
+    if !trace.origin.is_empty() {
+        part.head += &format!("{}: ", trace.origin);
+    }
+    let length = bytes(trace.packet.len() as u64);
+    part.head += &match trace.resumed {
+        true => format!("packet from a queue of port {}", trace.port),
+        false => format!("packet on port {}, {length}", trace.port),
+    };
+    if !reader.headers.is_empty() {
+        part.head += &format!(": {}", reader.headers.join(" "));
+    }
+    let silent = reader.silent.len();
+    if silent > 0 {
+        let tables = if silent == 1 { "table" } else { "tables" };
+        part.remarks.push(format!("{silent} {tables} missed without effect"));
+    }
+    if let Some(outcomes) = trace.outcomes.filter(|outcomes| outcomes.left_out > 0) {
+        part.remarks.push(format!(
+            "the limit of {} outcomes was reached: {} are left out, and all that follow them",
+            outcomes.limit, outcomes.left_out
+        ));
+    }
+    if !trace.fault.is_empty() {
+        let fault = &trace.fault;
+        part.remarks.push(format!("the packet failed, and nothing is transmitted: {fault}"));
+    }
+    part
+}
+
+/// What is known of a packet's fields on the way to a node.
+#[derive(Clone, Debug, Default)]
+struct Fields {
+    /// The fields as the packet was received.
+    received: BTreeMap<String, String>,
+    /// The fields that the current pass has emitted.
+    emitted: BTreeMap<String, String>,
+    /// Whether the packet is in the parser of its first pass.
+    is_first: bool,
+    /// The call that has marked the packet to be dropped, with its place in the source.
+    marked: Option<String>,
+}
+
+/// The reader of one trace.
+struct Reader {
+    short: Short,
+    verbose: bool,
+    /// The headers that the first parser has extracted.
+    headers: Vec<String>,
+    /// The tables that missed without effect.
+    silent: BTreeSet<String>,
+}
+
+impl Reader {
+    /// Returns the part of the text for a node. `head` is the line above it.
+    fn part(&mut self, head: String, node: &Node, mut fields: Fields) -> Part {
+        let mut part = Part::headed(head);
+        let choice = match &node.next {
+            Some(Next::One(choice)) => Some(choice),
+            _ => None,
+        };
+        let chosen = choice.and_then(|choice| last_table(&node.events, &choice.table));
+        for (position, event) in node.events.iter().enumerate() {
+            if let (Some(Kind::Table(table)), Some(choice)) = (&event.kind, choice)
+                && chosen == Some(position)
+            {
+                let of = format!("one of {}", members(choice));
+                part.rows.push(self.table_row(table, of));
+                part.fact(&self.short.table(&table.name), &entry(table, true));
+                continue;
+            }
+            self.event(event, &mut fields, &mut part);
+        }
+        self.next(node.next.as_ref(), fields, &mut part);
+        part
+    }
+
+    fn next(&mut self, next: Option<&Next>, fields: Fields, part: &mut Part) {
+        match next {
+            None => part.row("not processed further".to_owned()),
+            Some(Next::Output(output)) => {
+                let length = bytes(output.packet.len() as u64);
+                let changes = changes(&fields);
+                let mut line = format!("port {}, {length}", output.port);
+                let shown = if self.verbose { changes.len() } else { CHANGES };
+                for (name, change) in changes.iter().take(shown) {
+                    line += &format!(", {name} {change}");
+                }
+                match changes.len().saturating_sub(shown) {
+                    0 => {}
+                    more => line += &format!(", and {more} more changes"),
+                }
+                part.row(line);
+                part.fact("port", &output.port.to_string());
+                part.fact("length", &length);
+                changes.iter().for_each(|(name, change)| part.fact(name, change));
+            }
+            Some(Next::Drop(drop)) => {
+                let marked = fields.marked.map(|call| format!(", by {call}")).unwrap_or_default();
+                part.row(format!("dropped: {}{marked}", drop.reason));
+                part.fact("dropped", &drop.reason);
+            }
+            Some(Next::Wait(wait)) => {
+                let length = bytes(wait.length);
+                part.row(format!("waits in queue {} of port {}, {length}", wait.queue, wait.port));
+                part.fact("queue", &format!("{} of port {}", wait.queue, wait.port));
+            }
+            Some(Next::Fault(fault)) => {
+                part.row(format!("fails: {}", fault.error));
+                part.fact("fails", &fault.error);
+            }
+            Some(Next::Cut(cut)) => {
+                part.row(format!("not shown: the limit of {} was reached", cut.limit));
+                part.fact("cut", "");
+            }
+            Some(Next::All(all)) => {
+                part.row(format!("all {}", all.copies.len()));
+                let none = Node::default();
+                for copy in &all.copies {
+                    let node = copy.node.as_ref().unwrap_or(&none);
+                    let child = self.part(copy.kind.clone(), node, fields.clone());
+                    part.children.push(child);
+                }
+            }
+            Some(Next::One(choice)) => self.alternatives(choice, &fields, part),
+        }
+    }
+
+    fn alternatives(&mut self, choice: &Choice, fields: &Fields, part: &mut Part) {
+        let none = Node::default();
+        for alternative in &choice.alternatives {
+            let by_hash = if alternative.by_hash { " (by its hash)" } else { "" };
+            let action = alternative.action.as_ref().map(|action| self.call(action));
+            let action = action.unwrap_or_default();
+            let head = format!("{}/{} {action}{by_hash}", alternative.weight, choice.weight);
+            let mut fields = fields.clone();
+            let mut child = Part::headed(head);
+            if let Some(action) = &alternative.action {
+                child.fact(&self.short.action(&action.name), &parameters(action));
+                self.inside(action, &mut fields, &mut child);
+            }
+            let node = alternative.node.as_ref().unwrap_or(&none);
+            let rest = self.part(String::new(), node, fields);
+            child.rows.extend(rest.rows);
+            child.facts.extend(rest.facts);
+            child.children = rest.children;
+            part.children.push(child);
+        }
+    }
+
+    fn event(&mut self, event: &Event, fields: &mut Fields, part: &mut Part) {
+        let Some(kind) = &event.kind else { return };
+        let verbose = self.verbose;
+        match kind {
+            Kind::Pass(pass) => {
+                fields.emitted.clear();
+                fields.marked = None;
+                let is_normal = matches!(&*pass.path, "normal" | "NORMAL" | "NORMAL_UNICAST");
+                if verbose || !(is_normal || part.has_head(&pass.path)) {
+                    let length = bytes(pass.length);
+                    part.row(format!(
+                        "{}: {} on port {}, {length}",
+                        pass.path, pass.pipeline, pass.port
+                    ));
+                }
+            }
+            Kind::Block(block) => {
+                fields.is_first &= self.headers.is_empty();
+                if verbose {
+                    part.row(block.name.clone());
+                }
+            }
+            Kind::State(state) if verbose => {
+                part.row(format!("  state {}.{}", state.parser, state.state));
+            }
+            Kind::Extract(extract) => self.extract(extract, fields, part),
+            Kind::Reject(reject) => part.row(format!("the parser rejects it: {}", reject.error)),
+            Kind::Select(select) if verbose => {
+                let case = select
+                    .case
+                    .map_or("no case".to_owned(), |case| format!("case {}", u64::from(case) + 1));
+                part.row(format!("  select in {}.{}: {case}", select.parser, select.state));
+            }
+            Kind::Table(table) => self.table(table, fields, part),
+            Kind::Action(action) => {
+                if !action.is_empty {
+                    part.row(format!("calls {}", self.call(action)));
+                }
+                self.inside(action, fields, part);
+            }
+            Kind::Extern(call) => {
+                if matches!(&*call.name, "mark_to_drop" | "drop_packet") {
+                    fields.marked = Some(format!("{} at {}", call.name, call.place));
+                }
+                if !verbose {
+                    return;
+                }
+                let arguments = call.arguments.join(", ");
+                part.row(format!("  {}: {}({arguments})", call.place, call.name));
+            }
+            Kind::Branch(branch) if verbose => {
+                part.row(format!("  {}: branch {}", branch.place, branch.side));
+            }
+            Kind::Assign(assign) if verbose => {
+                part.row(format!("  {} = {}", assign.place, assign.value));
+            }
+            Kind::Emit(emit) => {
+                let header = last(&emit.place);
+                for field in &emit.fields {
+                    let name = match field.name.contains('.') {
+                        true => field.name.clone(),
+                        false => format!("{header}.{}", field.name),
+                    };
+                    fields.emitted.insert(name, field.value.clone());
+                }
+                if verbose && !emit.fields.is_empty() {
+                    part.row(format!("  emit {}: {}", emit.place, listed(&emit.fields)));
+                }
+            }
+            Kind::Log(log) => part.row(format!("log: {}", log.text)),
+            Kind::Added(added) => {
+                let table = self.short.table(&added.table);
+                part.row(format!("adds an entry to {table}: {}", listed(&added.matches)));
+            }
+            Kind::Request(request) => part.row(request.kind.clone()),
+            Kind::State(_) | Kind::Select(_) | Kind::Branch(_) | Kind::Assign(_) => {}
+        }
+    }
+
+    fn extract(&mut self, extract: &protos::trace::Extract, fields: &mut Fields, part: &mut Part) {
+        let header = last(&extract.header);
+        if fields.is_first {
+            self.headers.push(header.to_owned());
+            for field in &extract.fields {
+                let name = format!("{header}.{}", field.name);
+                fields.received.insert(name, field.value.clone());
+            }
+        }
+        if self.verbose {
+            part.row(format!("  extract {}: {}", extract.header, listed(&extract.fields)));
+        }
+    }
+
+    fn table(&mut self, table: &Table, fields: &mut Fields, part: &mut Part) {
+        let has_effect = table.action.as_ref().is_some_and(|action| !action.is_empty);
+        if table.entry.is_none() && !has_effect && !self.verbose {
+            self.silent.insert(table.name.clone());
+            return;
+        }
+        let action = table.action.as_ref();
+        let mut right = action.map(|action| self.call(action)).unwrap_or_default();
+        if let Some(chosen) = &table.chosen {
+            right += &format!(" ({}/{})", chosen.weight, chosen.of);
+        }
+        let row = self.table_row(table, right);
+        part.fact(&row.label, &format!("{} {}", row.middle, row.right));
+        part.rows.push(row);
+        if let Some(action) = action {
+            self.inside(action, fields, part);
+        }
+    }
+
+    fn table_row(&self, table: &Table, right: String) -> Row {
+        Row { label: self.short.table(&table.name), middle: entry(table, false), right }
+    }
+
+    /// Adds what happened in an action.
+    fn inside(&mut self, action: &Action, fields: &mut Fields, part: &mut Part) {
+        for event in &action.events {
+            self.event(event, fields, part);
+        }
+    }
+
+    fn call(&self, action: &Action) -> String {
+        let name = self.short.action(&action.name);
+        match action.parameters.is_empty() {
+            true => name,
+            false => format!("{name}({})", parameters(action)),
+        }
+    }
+}
+
+/// Returns the position of the table's event that a choice belongs to.
+fn last_table(events: &[Event], name: &str) -> Option<usize> {
+    events.iter().rposition(|event| match &event.kind {
+        Some(Kind::Table(table)) => table.name == name && table.action.is_none(),
+        _ => false,
+    })
+}
+
+/// Returns how many members a choice has.
+fn members(choice: &Choice) -> u64 {
+    let members = choice.alternatives.iter().map(|one| one.members.len() as u64).sum();
+    // Members of a one-shot group have no numbers.
+    if members == 0 { choice.weight } else { members }
+}
+
+/// Describes the entry that a table hit, or the keys for which it missed. With `brief`, a miss has
+/// no keys.
+fn entry(table: &Table, brief: bool) -> String {
+    let Some(entry) = &table.entry else {
+        return match brief || table.keys.is_empty() {
+            true => "missed".to_owned(),
+            false => format!("missed {}", listed_short(&table.keys)),
+        };
+    };
+    let mut text = format!("#{}", entry.number);
+    if entry.priority > 0 {
+        text += &format!(" prio {}", entry.priority);
+    }
+    if !entry.matches.is_empty() {
+        text += &format!(" {}", listed_short(&entry.matches));
+    }
+    fitted(&text)
+}
+
+fn parameters(action: &Action) -> String {
+    listed(&action.parameters)
+}
+
+fn listed(fields: &[Field]) -> String {
+    let fields = fields.iter().map(|field| format!("{} = {}", field.name, field.value));
+    fields.collect::<Vec<_>>().join(", ")
+}
+
+/// Lists keys by the last parts of their names.
+fn listed_short(fields: &[Field]) -> String {
+    let fields = fields.iter().map(|field| format!("{}={}", last(&field.name), field.value));
+    fields.collect::<Vec<_>>().join(" ")
+}
+
+fn last(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn bytes(length: u64) -> String {
+    match length {
+        1 => "1 byte".to_owned(),
+        length => format!("{length} bytes"),
+    }
+}
+
+/// Returns how the emitted fields differ from those that were received: each field with its values
+/// before and after, and each header that was added or removed.
+fn changes(fields: &Fields) -> Vec<(String, String)> {
+    if fields.emitted.is_empty() {
+        return Vec::new();
+    }
+    let header = |name: &String| name.rsplit_once('.').map_or("", |(header, _)| header).to_owned();
+    let of = |fields: &BTreeMap<String, String>| fields.keys().map(header).collect::<BTreeSet<_>>();
+    let (before, after) = (of(&fields.received), of(&fields.emitted));
+    let mut changes = Vec::new();
+    changes.extend(before.difference(&after).map(|name| (name.clone(), "removed".to_owned())));
+    changes.extend(after.difference(&before).map(|name| (name.clone(), "added".to_owned())));
+    for (name, now) in &fields.emitted {
+        if let Some(then) = fields.received.get(name).filter(|then| *then != now) {
+            changes.push((name.clone(), format!("{then} > {now}")));
+        }
+    }
+    changes
+}

@@ -1,0 +1,107 @@
+//! Switches for tests of traces.
+
+use ir::bits::Bits;
+use p4lang::preprocess::{MemoryFiles, Options};
+use pipeline::{
+    CloneSession, EntryAction, FieldMatch, Group, GroupMember, Replica, Switch, TableEntry,
+};
+use std::time::Duration;
+
+/// The program `spread.p4`.
+pub(crate) const SPREAD: &str = include_str!("spread.p4");
+
+/// Loads a program.
+pub(crate) fn load(name: &str, text: &str) -> Switch {
+    let compiled = p4lang::compile_text(name, text, &Options::default(), &MemoryFiles::default());
+    Switch::new(compiled.program.expect("it compiles")).expect("it loads")
+}
+
+fn bits(width: u32, value: u64) -> Bits {
+    Bits::unsigned(width, value.into())
+}
+
+/// A member of a group: the action with its arguments, and the weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) action: &'static str,
+    pub(crate) arguments: [u64; 2],
+    pub(crate) weight: u32,
+}
+
+/// Creates a member that sends packets of `spread.p4` by a port.
+pub(crate) fn forward(port: u64, mark: u64, weight: u32) -> Member {
+    Member { action: "I.forward", arguments: [port, mark], weight }
+}
+
+/// Creates a member that sends packets of `spread.p4` to a multicast group.
+pub(crate) fn copy(group: u64, weight: u32) -> Member {
+    Member { action: "I.copy", arguments: [group, 0], weight }
+}
+
+/// Creates a member that drops packets of `spread.p4`.
+pub(crate) fn discard(weight: u32) -> Member {
+    Member { action: "I.discard", arguments: [0, 0], weight }
+}
+
+/// Creates a member of `spread.p4` that marks packets in egress.
+pub(crate) fn rewrite(mark: u64, weight: u32) -> Member {
+    Member { action: "E.rewrite", arguments: [mark, 0], weight }
+}
+
+/// Adds an entry of `table` whose exact key is `key`, and which runs a group of these members.
+pub(crate) fn spread(switch: &mut Switch, table: &str, key: u64, members: &[Member]) {
+    let id = switch.table_named(table).expect("a table");
+    let selector = if table == "route" { "members" } else { "marks" };
+    let selector = switch.extern_named(selector).expect("a selector");
+    let first = u32::try_from(key * 1000).expect("a number");
+    let mut group = Group::default();
+    for (number, member) in (first..).zip(members) {
+        let action = switch.action_named(id, member.action).expect("an action");
+        let declared = &switch.program().actions[action.index()];
+        let widths: Vec<u32> = match member.action {
+            "I.forward" => vec![9, 8],
+            "I.copy" => vec![16],
+            "E.rewrite" => vec![8],
+            _ => Vec::new(),
+        };
+        assert_eq!(declared.parameters.len(), widths.len());
+        let arguments = widths.iter().zip(member.arguments);
+        let arguments: Vec<Bits> = arguments.map(|(width, value)| bits(*width, value)).collect();
+        let call = switch.action_call(action, &arguments).expect("a call");
+        switch.add_member(selector, number, call).expect("room");
+        let weight = member.weight;
+        group.members.push(GroupMember { member: number, weight, watch_port: None });
+    }
+    let number = u32::try_from(key).expect("a number");
+    switch.add_group(selector, number, group).expect("room");
+    let width = if table == "route" { 8 } else { 9 };
+    let entry = TableEntry {
+        matches: vec![FieldMatch::Exact(bits(width, key)), FieldMatch::Any],
+        priority: 0,
+        action: EntryAction::Group(number),
+        idle_timeout: None,
+    };
+    switch.add_entry(id, entry, Duration::ZERO).expect("room");
+}
+
+/// Makes `spread.p4` copy packets of a kind to a port.
+pub(crate) fn mirror(switch: &mut Switch, kind: u64, port: u32) {
+    let id = switch.table_named("mirrors").expect("a table");
+    let action = switch.action_named(id, "mirror").expect("an action");
+    let call = switch.action_call(action, &[bits(32, 5)]).expect("a call");
+    let entry = TableEntry {
+        matches: vec![FieldMatch::Exact(bits(8, kind))],
+        priority: 0,
+        action: EntryAction::Action(call),
+        idle_timeout: None,
+    };
+    switch.add_entry(id, entry, Duration::ZERO).expect("room");
+    let replicas = vec![Replica { port, instance: 0 }];
+    switch.set_clone_session(5, Some(CloneSession { replicas, ..CloneSession::default() }));
+}
+
+/// Sets the ports of a multicast group.
+pub(crate) fn multicast(switch: &mut Switch, group: u32, ports: &[u32]) {
+    let replicas = ports.iter().map(|port| Replica { port: *port, instance: 0 });
+    switch.set_multicast_group(group, replicas.collect());
+}

@@ -1,0 +1,68 @@
+//! Snapshots of traces as text.
+
+use crate::support::{SPREAD, copy, discard, forward, load, mirror, multicast, rewrite, spread};
+use pipeline::{Detail, Switch};
+use std::time::Duration;
+use stf::{Options, Script, run};
+use traces::{Arrival, Contents, Effects, Trace, text, trace_packet};
+
+fn trace(switch: &mut Switch, packet: &[u8], outcomes: Option<u64>) -> Trace {
+    let arrival = Arrival { port: 4, packet, now: Duration::ZERO };
+    let contents = Contents { detail: Detail::Values, outcomes };
+    trace_packet(switch, arrival, contents, Effects::None).trace
+}
+
+/// Returns the texts of the first packets of the script beside `programs/router.p4`.
+fn router(verbose: bool, packets: usize) -> String {
+    let mut switch = load("router.p4", include_str!("../../../../programs/router.p4"));
+    let script = Script::parse(include_str!("../../../../programs/router.stf")).expect("a script");
+    let contents = Contents { detail: Detail::Values, outcomes: None };
+    let options = Options { trace: Some(contents), ..Options::default() };
+    let report = run(&mut switch, &script, options).expect("runs");
+    let texts = report.trace.iter().take(packets).map(|(_, trace)| text(trace, verbose));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn packets_through_a_router() {
+    insta::assert_snapshot!(router(false, 9));
+}
+
+#[test]
+fn a_packet_through_a_router_with_all_values() {
+    insta::assert_snapshot!(router(true, 1));
+}
+
+fn groups() -> Switch {
+    let mut switch = load("spread.p4", SPREAD);
+    let mut members = vec![copy(1, 1), discard(2)];
+    members.extend((1..=12).map(|port| forward(port, 1, 1)));
+    members.push(forward(12, 1, 1));
+    spread(&mut switch, "route", 7, &members);
+    spread(&mut switch, "rewrites", 2, &[rewrite(10, 1), rewrite(11, 3)]);
+    mirror(&mut switch, 7, 9);
+    multicast(&mut switch, 1, &[2, 5, 6]);
+    switch
+}
+
+#[test]
+fn a_packet_through_a_group_and_a_mirror() {
+    insta::assert_snapshot!(text(&trace(&mut groups(), &[7, 1, 9, 64, 1, 2], None), false));
+}
+
+#[test]
+fn all_outcomes_of_a_group_with_replicas_and_a_mirror() {
+    insta::assert_snapshot!(text(&trace(&mut groups(), &[7, 1, 9, 64, 1, 2], Some(1024)), false));
+}
+
+#[test]
+fn a_packet_that_is_too_short() {
+    insta::assert_snapshot!(text(&trace(&mut groups(), &[7, 1], None), false));
+}
+
+#[test]
+fn a_packet_that_fails() {
+    let program = SPREAD.replace("hits.count(1);", "assert(h.h.kind == 7);");
+    let mut switch = load("spread.p4", &program);
+    insta::assert_snapshot!(text(&trace(&mut switch, &[6, 1, 9, 64], None), false));
+}
