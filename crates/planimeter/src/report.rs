@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     let traced: Vec<PathBuf> = paths.iter().filter_map(|path| traces::file(path)).collect();
     if traced.len() == paths.len() {
-        traces::report(&traced, &arguments.directory()?)?;
+        traces::report(&traced, || arguments.directory())?;
         return Ok(ExitCode::SUCCESS);
     }
     let texts = paths.iter().map(|path| output::result_at(path)).collect::<Result<Vec<_>, _>>()?;

@@ -151,7 +151,7 @@ pub(crate) struct Arguments {
     ]))]
     path: pipeline::Path,
     #[command(flatten)]
-    tracing: tracing::Arguments,
+    tracing: tracing::Tracing,
     /// Print which parser states, actions, branches and entries of each program the scripts
     /// together reach, and which they do not; with =FILE, also write them to FILE as JSON
     #[arg(long, value_name = "FILE", require_equals = true)]

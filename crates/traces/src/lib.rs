@@ -18,6 +18,7 @@
 //! what their own hashes choose, so the choices of copies add up and do not multiply. Random
 //! numbers are not enumerated: every alternative draws those that the packet itself draws.
 
+mod display;
 mod format;
 mod message;
 mod outcomes;

@@ -1,11 +1,14 @@
 //! Makes messages of recorded trees, with the names of the program.
 
+use crate::display::Form;
 use crate::recorder::{Alternative, Item};
 use crate::tree::{Next, Node, One};
 use crate::{Arrival, Trace};
 use bytes::Bytes;
-use ir::{ExternCallee, TableId};
-use pipeline::{ActionCall, Core, Event, ExternArgument, FieldMatch, Output, RunError, TableEntry};
+use ir::{ActionParameter, ExternCallee, TableId};
+use pipeline::{
+    ActionCall, Core, Event, ExternArgument, FieldMatch, Output, RunError, TableEntry, Value,
+};
 use protos::trace::{self, event::Kind, node};
 
 /// The names of a program.
@@ -120,7 +123,7 @@ impl Names<'_> {
             name: action.map(|action| action.name.clone()).unwrap_or_default(),
             parameters: parameters
                 .zip(&call.arguments)
-                .map(|(one, value)| field(&one.name, self.0.render(value, one.type_id)))
+                .map(|(one, value)| self.parameter(one, value))
                 .collect(),
             events: Vec::new(),
             is_empty: action.is_none_or(|action| action.body.is_empty()),
@@ -174,7 +177,8 @@ impl Names<'_> {
             Event::Table { table, keys } => {
                 let declared = program.tables.get(table.index())?;
                 let keys = declared.keys.iter().zip(keys).map(|(key, value)| {
-                    field(&key.name, self.0.render(value, key.expression.type_id))
+                    let form = Form::of(&key.annotations);
+                    field(&key.name, self.value(value, key.expression.type_id, form))
                 });
                 Kind::Table(trace::Table {
                     name: declared.name.clone(),
@@ -208,9 +212,7 @@ impl Names<'_> {
                 let parameters = declared.parameters.iter().zip(arguments);
                 let action = trace::Action {
                     name: declared.name.clone(),
-                    parameters: parameters
-                        .map(|(one, value)| field(&one.name, self.0.render(value, one.type_id)))
-                        .collect(),
+                    parameters: parameters.map(|(one, value)| self.parameter(one, value)).collect(),
                     events: Vec::new(),
                     is_empty: declared.body.is_empty(),
                 };
@@ -269,10 +271,25 @@ impl Names<'_> {
         let keys = self.0.program().tables.get(table.index()).map_or(&[][..], |table| &table.keys);
         let compared = keys.iter().zip(&entry.matches);
         let compared = compared.filter(|(_, found)| !matches!(found, FieldMatch::Any));
-        compared.map(|(key, found)| field(&key.name, found.to_string())).collect()
+        compared
+            .map(|(key, found)| field(&key.name, Form::of(&key.annotations).write_match(found)))
+            .collect()
     }
 
-    fn fields(&self, value: &pipeline::Value, type_id: ir::TypeId) -> Vec<trace::Field> {
+    fn parameter(&self, declared: &ActionParameter, value: &Value) -> trace::Field {
+        let form = Form::of(&declared.annotations);
+        field(&declared.name, self.value(value, declared.type_id, form))
+    }
+
+    /// Formats a value. The form applies to numbers.
+    fn value(&self, value: &Value, type_id: ir::TypeId, form: Form) -> String {
+        match value {
+            Value::Bits(bits) => form.write(bits),
+            _ => self.0.render(value, type_id),
+        }
+    }
+
+    fn fields(&self, value: &Value, type_id: ir::TypeId) -> Vec<trace::Field> {
         let fields = self.0.fields(value, type_id).into_iter();
         fields.map(|(name, value)| trace::Field { name, value }).collect()
     }

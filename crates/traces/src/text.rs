@@ -51,10 +51,11 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
         part.remarks.push(format!("{silent} {tables} missed without effect"));
     }
     if let Some(outcomes) = trace.outcomes.filter(|outcomes| outcomes.left_out > 0) {
-        part.remarks.push(format!(
-            "the limit of {} outcomes was reached: {} are left out, and all that follow them",
-            outcomes.limit, outcomes.left_out
-        ));
+        let left_out = match outcomes.left_out {
+            1 => "1 outcome is left out, and all that follow it".to_owned(),
+            more => format!("{more} outcomes are left out, and all that follow them"),
+        };
+        part.remarks.push(format!("the limit of {} was reached: {left_out}", outcomes.limit));
     }
     if !trace.fault.is_empty() {
         let fault = &trace.fault;
@@ -68,8 +69,15 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
 struct Fields {
     /// The fields as the packet was received.
     received: BTreeMap<String, String>,
-    /// The fields that the current pass has emitted.
+    /// The fields after the last deparser. `None` if no deparser is known to have emitted any.
+    now: Option<BTreeMap<String, String>>,
+    /// The headers that the last parser has extracted. A deparser replaces them by those that it
+    /// emits, and leaves the bytes behind them as they are.
+    extracted: BTreeSet<String>,
+    /// The fields that have been emitted since the last parser.
     emitted: BTreeMap<String, String>,
+    /// Whether a parser or control has begun and has not entered a state yet.
+    begins: bool,
     /// Whether the packet is in the parser of its first pass.
     is_first: bool,
     /// The call that has marked the packet to be dropped, with its place in the source.
@@ -115,7 +123,7 @@ impl Reader {
             None => part.row("not processed further".to_owned()),
             Some(Next::Output(output)) => {
                 let length = bytes(output.packet.len() as u64);
-                let changes = changes(&fields);
+                let changes = fields.changes();
                 let mut line = format!("port {}, {length}", output.port);
                 let shown = if self.verbose { changes.len() } else { CHANGES };
                 for (name, change) in changes.iter().take(shown) {
@@ -188,7 +196,6 @@ impl Reader {
         let verbose = self.verbose;
         match kind {
             Kind::Pass(pass) => {
-                fields.emitted.clear();
                 fields.marked = None;
                 let is_normal = matches!(&*pass.path, "normal" | "NORMAL" | "NORMAL_UNICAST");
                 if verbose || !(is_normal || part.has_head(&pass.path)) {
@@ -201,12 +208,19 @@ impl Reader {
             }
             Kind::Block(block) => {
                 fields.is_first &= self.headers.is_empty();
+                fields.begins = true;
                 if verbose {
                     part.row(block.name.clone());
                 }
             }
-            Kind::State(state) if verbose => {
-                part.row(format!("  state {}.{}", state.parser, state.state));
+            Kind::State(state) => {
+                if std::mem::take(&mut fields.begins) {
+                    fields.deparse();
+                    fields.extracted.clear();
+                }
+                if verbose {
+                    part.row(format!("  state {}.{}", state.parser, state.state));
+                }
             }
             Kind::Extract(extract) => self.extract(extract, fields, part),
             Kind::Reject(reject) => part.row(format!("the parser rejects it: {}", reject.error)),
@@ -258,14 +272,21 @@ impl Reader {
                 part.row(format!("adds an entry to {table}: {}", listed(&added.matches)));
             }
             Kind::Request(request) => part.row(request.kind.clone()),
-            Kind::State(_) | Kind::Select(_) | Kind::Branch(_) | Kind::Assign(_) => {}
+            Kind::Select(_) | Kind::Branch(_) | Kind::Assign(_) => {}
         }
     }
 
     fn extract(&mut self, extract: &protos::trace::Extract, fields: &mut Fields, part: &mut Part) {
         let header = last(&extract.header);
+        fields.extracted.insert(header.to_owned());
+        // A header that a later parser finds first was in the packet as it was received, too.
+        let is_known =
+            |known: &BTreeMap<String, String>| known.keys().any(|one| self::header(one) == header);
+        let is_new = !is_known(&fields.received) && !fields.now.as_ref().is_some_and(is_known);
         if fields.is_first {
             self.headers.push(header.to_owned());
+        }
+        if fields.is_first || is_new {
             for field in &extract.fields {
                 let name = format!("{header}.{}", field.name);
                 fields.received.insert(name, field.value.clone());
@@ -310,6 +331,7 @@ impl Reader {
         let name = self.short.action(&action.name);
         match action.parameters.is_empty() {
             true => name,
+            false if self.verbose => format!("{name}({})", listed(&action.parameters)),
             false => format!("{name}({})", parameters(action)),
         }
     }
@@ -349,8 +371,13 @@ fn entry(table: &Table, brief: bool) -> String {
     fitted(&text)
 }
 
+/// Lists the parameters of an action. Headers and structs are only named.
 fn parameters(action: &Action) -> String {
-    listed(&action.parameters)
+    let parameters = action.parameters.iter().map(|one| match one.value.starts_with('{') {
+        true => one.name.clone(),
+        false => format!("{} = {}", one.name, one.value),
+    });
+    parameters.collect::<Vec<_>>().join(", ")
 }
 
 fn listed(fields: &[Field]) -> String {
@@ -358,10 +385,19 @@ fn listed(fields: &[Field]) -> String {
     fields.collect::<Vec<_>>().join(", ")
 }
 
-/// Lists keys by the last parts of their names.
+/// Lists keys by the last parts of their names, of which there are more if the last is ambiguous.
 fn listed_short(fields: &[Field]) -> String {
-    let fields = fields.iter().map(|field| format!("{}={}", last(&field.name), field.value));
-    fields.collect::<Vec<_>>().join(" ")
+    let named = fields.iter().map(|field| {
+        let name = last(&field.name);
+        let same = fields.iter().filter(|other| last(&other.name) == name).count();
+        let longer = field.name.rsplit_once('.').filter(|_| same > 1);
+        let name = match longer {
+            Some((before, name)) => format!("{}.{name}", last(before)),
+            None => name.to_owned(),
+        };
+        format!("{name}={}", field.value)
+    });
+    named.collect::<Vec<_>>().join(" ")
 }
 
 fn last(name: &str) -> &str {
@@ -375,22 +411,41 @@ fn bytes(length: u64) -> String {
     }
 }
 
-/// Returns how the emitted fields differ from those that were received: each field with its values
-/// before and after, and each header that was added or removed.
-fn changes(fields: &Fields) -> Vec<(String, String)> {
-    if fields.emitted.is_empty() {
-        return Vec::new();
-    }
-    let header = |name: &String| name.rsplit_once('.').map_or("", |(header, _)| header).to_owned();
-    let of = |fields: &BTreeMap<String, String>| fields.keys().map(header).collect::<BTreeSet<_>>();
-    let (before, after) = (of(&fields.received), of(&fields.emitted));
-    let mut changes = Vec::new();
-    changes.extend(before.difference(&after).map(|name| (name.clone(), "removed".to_owned())));
-    changes.extend(after.difference(&before).map(|name| (name.clone(), "added".to_owned())));
-    for (name, now) in &fields.emitted {
-        if let Some(then) = fields.received.get(name).filter(|then| *then != now) {
-            changes.push((name.clone(), format!("{then} > {now}")));
+impl Fields {
+    /// Replaces the headers that the last parser has extracted by those that were emitted.
+    fn deparse(&mut self) {
+        if self.emitted.is_empty() {
+            return;
         }
+        let mut now = self.now.take().unwrap_or_else(|| self.received.clone());
+        now.retain(|name, _| !self.extracted.contains(header(name)));
+        now.append(&mut self.emitted);
+        self.extracted.clear();
+        self.now = Some(now);
     }
-    changes
+
+    /// Returns how the fields of the packet differ from those that were received: each header that
+    /// was added or removed, and each field with its values before and after.
+    fn changes(mut self) -> Vec<(String, String)> {
+        self.deparse();
+        let Some(now) = &self.now else { return Vec::new() };
+        let headers = |fields: &BTreeMap<String, String>| -> BTreeSet<String> {
+            fields.keys().map(|name| header(name).to_owned()).collect()
+        };
+        let (before, after) = (headers(&self.received), headers(now));
+        let mut changes = Vec::new();
+        changes.extend(before.difference(&after).map(|name| (name.clone(), "removed".to_owned())));
+        changes.extend(after.difference(&before).map(|name| (name.clone(), "added".to_owned())));
+        for (name, now) in now {
+            if let Some(then) = self.received.get(name).filter(|then| *then != now) {
+                changes.push((name.clone(), format!("{then} > {now}")));
+            }
+        }
+        changes
+    }
+}
+
+/// Returns the header of a field.
+fn header(field: &str) -> &str {
+    field.rsplit_once('.').map_or("", |(header, _)| header)
 }

@@ -26,8 +26,9 @@ fn tried(switch: &mut Switch, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
 
 #[test]
 fn registers_counters_digests_and_random_numbers_stay() {
-    let ingress = "register<bit<8>>(2) r; counter(2, CounterType.packets_and_bytes) c;
-        direct_counter(CounterType.packets) d; register<bit<8>>(1) other;
+    let ingress =
+        "register<bit<8>, bit<32>>(2) r; counter<bit<32>>(2, CounterType.packets_and_bytes) c;
+        direct_counter(CounterType.packets) d;
         action set(bit<9> port) { s.egress_spec = port; }
         table t { key = { h.r.a: exact; } actions = { set; } counters = d; }
         apply { bit<8> old; r.read(old, 1); r.write(1, old + 1); r.read(old, 1); h.r.b = old;
@@ -50,7 +51,8 @@ fn registers_counters_digests_and_random_numbers_stay() {
 
 #[test]
 fn meters_keep_their_tokens() {
-    let ingress = "meter(2, MeterType.packets) m; direct_meter<bit<8>>(MeterType.packets) d;
+    let ingress =
+        "meter<bit<32>>(2, MeterType.packets) m; direct_meter<bit<8>>(MeterType.packets) d;
         action set(bit<9> port) { s.egress_spec = port; d.read(h.r.c); }
         table t { key = { h.r.a: exact; } actions = { set; } meters = d; }
         apply { m.execute_meter<bit<8>>(1, h.r.b); t.apply(); }";
@@ -59,7 +61,7 @@ fn meters_keep_their_tokens() {
     let mut switch = program(ingress);
     add_exact(&mut switch, "t", 7, "set", &[3]);
     let id = switch.extern_named("m").expect("there");
-    switch.configure_meter(id, 1, Some(config)).expect("set");
+    switch.configure_meter(id, 1, Some(config), Duration::ZERO).expect("set");
     for _ in 0..4 {
         assert_eq!(
             tried(&mut switch, &[7, 0, 0]),
@@ -115,24 +117,36 @@ fn clones_are_tried_too() {
     assert_eq!(tried(&mut switch, &[1, 2, 3]), expected);
 }
 
-const LEARNING: &str = "#include <core.p4>
-    #include <pna.p4>
-    header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; } struct M { bit<8> x; }
-    parser P(packet_in p, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
-        state start { p.extract(h.r); transition accept; } }
-    control C(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
-        action hit(bit<8> value) { h.r.b = value; }
-        action miss() { add_entry(\"hit\", { h.r.c }, (ExpireTimeProfileId_t)1); h.r.b = 100; }
-        table t { key = { h.r.a: exact; } actions = { hit; @defaultonly miss; } default_action = miss();
-            add_on_miss = true; size = 2; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; }
-        apply { send_to_port((PortId_t)1); t.apply(); if (h.r.a >= 100 && h.r.c != 0) { h.r.c = 0; recirculate(); } } }
-    control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) { apply { p.emit(h); } }
-    PNA_NIC(P(), C(), D()) main;";
+/// Returns a program for DPDK that adds an entry on a miss. Packets whose first byte is at least 100
+/// are recirculated.
+fn learning() -> Switch {
+    let switch = load(
+        "#include <core.p4>
+        #include <dpdk/pna.p4>
+        header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; } struct M { bit<8> x; }
+        struct Parameters { bit<8> value; }
+        parser P(packet_in p, out H h, inout M m, in pna_main_parser_input_metadata_t i) {
+            state start { p.extract(h.r); transition accept; } }
+        control Pre(in H h, inout M m, in pna_pre_input_metadata_t i, inout pna_pre_output_metadata_t o) { apply { } }
+        control C(inout H h, inout M m, in pna_main_input_metadata_t i, inout pna_main_output_metadata_t o) {
+            action hit(bit<8> value) { h.r.b = value; }
+            action miss() {
+                Parameters parameters = { h.r.c };
+                add_entry(\"hit\", parameters, (ExpireTimeProfileId_t)1); h.r.b = 100; }
+            table t { key = { h.r.a: exact; } actions = { hit; @defaultonly miss; } default_action = miss();
+                add_on_miss = true; size = 2; pna_idle_timeout = PNA_IdleTimeout_t.AUTO_DELETE; }
+            apply { send_to_port((PortId_t)1); t.apply();
+                if (h.r.a >= 100 && h.r.c != 0) { h.r.c = 0; recirculate(); } } }
+        control D(packet_out p, in H h, in M m, in pna_main_output_metadata_t o) { apply { p.emit(h); } }
+        PNA_NIC(P(), Pre(), C(), D()) main;",
+    );
+    switch.set_expire_time_profile(1, Some(Duration::from_secs(10)));
+    switch
+}
 
 #[test]
 fn no_entry_is_added_and_no_timer_restarted() {
-    let mut switch = load(LEARNING);
-    switch.set_expire_time_profile(1, Some(Duration::from_secs(10)));
+    let mut switch = learning();
     assert_eq!(tried(&mut switch, &[1, 0, 5])[0].1[1], 100);
     assert_eq!(tried(&mut switch, &[1, 0, 5])[0].1[1], 100, "the entry was not added");
     assert_eq!(outputs(&mut switch, 1, &[1, 0, 5])[0].1[1], 100);
@@ -147,8 +161,7 @@ fn no_entry_is_added_and_no_timer_restarted() {
 /// and must not look like a miss.
 #[test]
 fn a_lookup_of_an_entry_that_was_only_tried_is_an_error() {
-    let mut switch = load(LEARNING);
-    switch.set_expire_time_profile(1, Some(Duration::from_secs(10)));
+    let mut switch = learning();
     let mut events: Vec<Event> = Vec::new();
     let error = switch.try_process(1, &[100, 0, 5], Duration::ZERO, &mut events);
     assert!(matches!(&error, Err(RunError::NotTried { table }) if table == "C.t"), "{error:?}");

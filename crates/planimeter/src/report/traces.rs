@@ -28,8 +28,11 @@ pub(super) fn file(path: &Path) -> Option<PathBuf> {
     (path.is_file() && path.file_name().is_some_and(|name| name == FILE)).then(|| path.to_owned())
 }
 
-/// Writes a report of the traces in files.
-pub(super) fn report(files: &[PathBuf], directory: &RunDirectory) -> Result<(), Failure> {
+/// Writes a report of the traces in files to the directory that `directory` creates.
+pub(super) fn report(
+    files: &[PathBuf],
+    directory: impl FnOnce() -> Result<RunDirectory, Failure>,
+) -> Result<(), Failure> {
     let mut all = Vec::new();
     for file in files {
         let bytes = input::read(file)
@@ -40,6 +43,7 @@ pub(super) fn report(files: &[PathBuf], directory: &RunDirectory) -> Result<(), 
     }
     let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
     let page = page(&format!("Packets of {}", names.join(", ")), &[], &all);
+    let directory = directory()?;
     directory.write_page(&page, &[]).map_err(Failure::run)?;
     println!("Report: {}", directory.path().join("report.html").display());
     Ok(())

@@ -16,7 +16,7 @@ use crate::report::traces as page;
 
 /// The flags of traces.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
+pub(super) struct Tracing {
     /// Print the trace of each packet: what each table, action and copy did; with =FILE, write the
     /// traces to FILE instead
     #[arg(long, value_name = "FILE", require_equals = true)]
@@ -51,7 +51,7 @@ pub(super) struct Arguments {
     output: Option<PathBuf>,
 }
 
-impl Arguments {
+impl Tracing {
     /// Returns the contents of traces, or `None` if packets are not traced.
     pub(super) fn contents(&self) -> Option<Contents> {
         let is_traced = self.prints() || self.trace.is_some() || self.output.is_some();
@@ -87,7 +87,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Creates the file and the directory of the command line.
-    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+    pub(super) fn new(arguments: &Tracing) -> Result<Self, Failure> {
         if arguments.prints() && arguments.trace_format == Format::Proto {
             return Err(Failure::input(
                 "--trace-format proto is binary and is not printed; name a file: --trace=FILE",

@@ -133,3 +133,22 @@ impl Controller {
         next.expect("it comes in time").expect("the stream goes on")
     }
 }
+
+#[tokio::test]
+async fn the_trace_of_each_packet_is_written_before_it_leaves() {
+    let (mut bench, written) = Bench::tracing(2);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    controller.insert([Names::new().entry(20, "forward", &[2])]).await;
+    for number in 1..=3 {
+        bench.send(1, &[20, 7, number]);
+        assert_eq!(bench.receive(2, 1), [[20, 7, number]]);
+        let traces = traces::read(written.text().as_bytes()).expect("traces");
+        assert_eq!(traces.len(), usize::from(number));
+        let last = traces.last().expect("a trace");
+        assert_eq!((&*last.origin, last.port), ("device 7", 1));
+        assert_eq!(last.packet, [20, 7, number][..]);
+        let text = traces::text(last, false);
+        assert!(text.contains("stations  #1 to=0x14  forward(port = 0x2)\n"), "{text}");
+        assert!(text.contains("  port 2, 3 bytes\n"), "{text}");
+    }
+}

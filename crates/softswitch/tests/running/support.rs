@@ -113,6 +113,13 @@ impl Bench {
         (Self::start(ports, None, Options { metrics, thrift, log, ..options() }), logged)
     }
 
+    /// Starts a switch that writes the trace of each packet as JSON, and returns it with the text.
+    pub(crate) fn tracing(ports: u32) -> (Self, CapturedLog) {
+        let written = CapturedLog::default();
+        let log = Log::off().with_traces(traces::Format::Json, Box::new(written.clone()));
+        (Self::start(ports, None, Options { log, ..options() }), written)
+    }
+
     /// Starts a switch that records its pipeline and entries in a state file.
     pub(crate) fn with_state(ports: u32, state: &Path) -> Self {
         Self::try_start(ports, state).expect("it starts")

@@ -23,6 +23,19 @@ fn router(verbose: bool, packets: usize) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
+/// A PSA program deparses twice. The fields that change are those of both deparsers.
+#[test]
+fn packets_through_both_deparsers_of_psa() {
+    let mut switch = load("psa_mirror.p4", include_str!("../../../../programs/psa_mirror.p4"));
+    let script = include_str!("../../../../programs/psa_mirror.stf");
+    let script = Script::parse(script).expect("a script");
+    let contents = Contents { detail: Detail::Values, outcomes: None };
+    let options = Options { trace: Some(contents), ..Options::default() };
+    let report = run(&mut switch, &script, options).expect("runs");
+    let texts = report.trace.iter().take(3).map(|(_, trace)| text(trace, false));
+    insta::assert_snapshot!(texts.collect::<Vec<_>>().join("\n"));
+}
+
 #[test]
 fn packets_through_a_router() {
     insta::assert_snapshot!(router(false, 9));
