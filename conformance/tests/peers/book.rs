@@ -50,6 +50,11 @@ fn an_exercise_of_the_tutorials() {
 }
 
 #[test]
+fn programs_that_teach_queues() {
+    read_along("queues.md");
+}
+
+#[test]
 fn what_delay_is_guaranteed() {
     let folder = read_along("delay.md");
     assert!(folder.path().join("runs/verified/report.html").is_file());

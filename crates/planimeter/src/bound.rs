@@ -3,7 +3,7 @@
 mod arguments;
 mod sweep;
 mod thresholds;
-mod topology;
+pub(crate) mod topology;
 
 use std::collections::BTreeSet;
 use std::path::Path;

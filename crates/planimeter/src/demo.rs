@@ -1,10 +1,12 @@
 //! `planimeter demo`: measures a controller, a P4 program, a pipeline and a switch of this project,
-//! and bounds the delays of a network of them, in one report.
+//! bounds the delays of a network of them, and compares delays in queues with their bounds, in one
+//! report.
 
 mod controller;
 mod device;
 mod network;
 mod program;
+mod queues;
 mod slow_path;
 
 use std::path::PathBuf;
@@ -28,7 +30,8 @@ How much can this SDN controller take? Emulated switches double the rate of pack
 keeps up, over OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
 should it use? A program runs on the interpreter and compiled, and its table is measured in each design. What delay can be \
 guaranteed? The functions of a P4 pipeline are measured, a model is derived from them and verified; packets cross the control channel of a \
-switch to its controller and back; and delays are bounded in a small network of that pipeline, that channel and that controller.
+switch to its controller and back; delays are bounded in a small network of that pipeline, that channel and that controller; \
+and packets that wait in the queues of switches, in virtual time, are held against their bounds.
 
 The demo writes one report, and the report of each part beside it. For each part, the report names the command that measures \
 your own controller, program or device. Everything runs in memory and on loopback addresses; nothing needs root.";
@@ -107,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     };
     document.notes.extend(report::unoptimised("controllers, programs or devices"));
     let mut known = Known::default();
-    let parts: [(&str, Measure<'_>); 5] = [
+    let parts: [(&str, Measure<'_>); 6] = [
         (
             "a controller, over OpenFlow and P4Runtime",
             Box::new(|known| controller::part(&environment, known)),
@@ -116,10 +119,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         ("the functions of a P4 pipeline", Box::new(|known| device::part(&environment, known))),
         ("the slow path of a switch", Box::new(|known| slow_path::part(&environment, known))),
         ("delay bounds of a network of all", Box::new(|known| network::part(&environment, known))),
+        ("delays in queues and their bounds", Box::new(|_| queues::part(&environment))),
     ];
+    let count = parts.len();
     for (number, (what, measure)) in parts.into_iter().enumerate() {
         if !environment.quiet {
-            eprintln!("{} of 5: {what}", number + 1);
+            eprintln!("{} of {count}: {what}", number + 1);
         }
         let outcome = measure(&mut known);
         document.provenance = started.provenance();

@@ -2,8 +2,9 @@
 
 mod captures;
 mod coverage;
+mod crossings;
 mod entries;
-mod topology;
+pub(crate) mod topology;
 mod tracing;
 
 use std::path::{Path, PathBuf};
@@ -61,8 +62,16 @@ Statements, one a line; `#` begins a comment:
   wait                               one second passes
   at TIME [every TIME times NUMBER]  the next packet arrives at this time since the start, and
                                      again
-  at TIME queue SWITCH LINE[; LINE]  with --topology: the ports of the lines have these queues from
-                                     this time on; a LINE is that of --queue
+With --topology:
+  at TIME queue SWITCH LINE[; LINE]  the ports of the lines have these queues from this time on; a
+                                     LINE is that of --queue
+  source PORT [length BYTES] HEX     packets arrive at the times of the `at` before, while later
+                                     statements run; with zeros up to a length; counted, not
+                                     compared
+  on SWITCH STATEMENT                `add`, `meter_set_rates`, `register_read` and others, for a
+                                     switch, at this time of the script
+  check_delay FROM TO (min | mean | max | SHARE%) <= TIME [since TIME]
+  check_packets FROM TO == NUMBER [since TIME] [with HEX]
 
 The first parts of a name may be omitted: `routes` is `RouterIngress.routes`. A match is a value
 (0x0a, 10, 0b1010), a prefix (0x0a000000/8), a value and a mask (0x0a&&&0xff), a range (1->5), or has
@@ -187,6 +196,10 @@ pub(crate) struct Arguments {
     /// each has a folder in DIR with its name
     #[arg(long, value_name = "DIR")]
     pcap_out: Option<PathBuf>,
+    /// Write the delay of each packet that crosses the network of --topology to FILE as CSV, with the
+    /// line of the script that sent it, its ports, and the times at which it entered and left
+    #[arg(long, value_name = "FILE", requires = "topology")]
+    delays: Option<PathBuf>,
 }
 
 /// Splits the value of `--queue` into the name of a switch and a line of its configuration.
@@ -206,6 +219,8 @@ impl Arguments {
             priority_queues: self.priority_queues,
             trace: self.tracing.contents(),
             together: false,
+            keeps_sources: self.pcap_out.is_some(),
+            keeps_crossings: self.delays.is_some(),
         }
     }
 
@@ -332,13 +347,20 @@ fn network(
         false => Vec::new(),
     };
     let mut passed = true;
+    let mut crossings = arguments.delays.as_deref().map(crossings::File::create).transpose()?;
     for script in scripts.each() {
         let report = topology.run(&programs, script, &mut covered, arguments)?;
         kept.keep(script.path, &report)?;
+        if let Some(file) = &mut crossings {
+            file.add(script.path, &report)?;
+        }
         passed &= print(script.path, &report, quiet);
         if let Some(directory) = script.captures {
             topology.captures(directory, &report)?;
         }
+    }
+    if let Some(file) = crossings {
+        file.finish()?;
     }
     if covers {
         let covered: Vec<_> = programs.iter().zip(&covered).collect();
@@ -559,7 +581,8 @@ fn print(path: &Path, report: &Report, quiet: bool) -> bool {
     for failure in &report.failures {
         print!("{path}: {}", report.describe(failure));
     }
-    let packets = match report.received.len() {
+    let received = u64::try_from(report.received.len()).unwrap_or(u64::MAX);
+    let packets = match received.saturating_add(report.from_sources) {
         1 => "1 packet".to_owned(),
         packets => format!("{packets} packets"),
     };

@@ -1,9 +1,12 @@
 //! Records the packets that a script expects and those that the switch sends, by port. They are
 //! compared at the end.
 
+use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use super::checks::{Check, Departed, Outcome, Tally};
 use super::compare::{Expectation, Output, compare, in_order_of_expectations};
 use super::outcome::{Options, Report};
 use super::script::{Arrivals, Pattern};
@@ -36,6 +39,20 @@ pub(super) struct Books {
     silent: BTreeSet<usize>,
     /// Whether the script has any `expect` or `no_packet` statement.
     expects: bool,
+    /// The checks of delays and packets.
+    tallies: Vec<Tally>,
+    /// The fates of the packets of sources, by the line of the source and as text, with the number
+    /// of packets and their delays.
+    fates: BTreeMap<(usize, String), Fate>,
+    /// The hash of what switches sent for packets of sources.
+    hash: DefaultHasher,
+}
+
+/// The packets of a source that have the same fate.
+struct Fate {
+    packets: u64,
+    /// The smallest and the largest delay of those that left a queue.
+    delays: Option<(Duration, Duration)>,
 }
 
 impl Books {
@@ -54,7 +71,56 @@ impl Books {
             next: None,
             silent: BTreeSet::new(),
             expects: false,
+            tallies: Vec::new(),
+            fates: BTreeMap::new(),
+            hash: DefaultHasher::new(),
         }
+    }
+
+    /// Adds a check of the packets that cross a network.
+    pub(super) fn check(&mut self, line: usize, check: &Check) {
+        self.tallies.push(Tally::new(line, check.clone()));
+    }
+
+    /// Counts a packet that leaves a network in all checks.
+    pub(super) fn measure(&mut self, departed: &Departed<'_>) {
+        for tally in &mut self.tallies {
+            tally.count(departed);
+        }
+    }
+
+    /// Adds to the hash what a switch sends for a packet of a source.
+    pub(super) fn hash(&mut self, sent: impl Hash) {
+        sent.hash(&mut self.hash);
+        self.report.source_hash = self.hash.finish();
+    }
+
+    /// Counts a packet of the source at `line` with its fate, and with its delay if it left a
+    /// queue.
+    pub(super) fn fate(&mut self, line: usize, text: String, delay: Option<Duration>) {
+        let fate = self.fates.entry((line, text)).or_insert(Fate { packets: 0, delays: None });
+        fate.packets += 1;
+        if let Some(delay) = delay {
+            let (least, most) = fate.delays.unwrap_or((delay, delay));
+            fate.delays = Some((least.min(delay), most.max(delay)));
+        }
+    }
+
+    /// Takes out the arrivals that the last `at` has set, for a source. Without an `at`, it sends
+    /// one packet at the time that the script has reached.
+    pub(super) fn source_arrivals(&mut self) -> Arrivals {
+        let now = Arrivals { first: self.now, every: Duration::ZERO, times: 1 };
+        self.next.take().unwrap_or(now)
+    }
+
+    /// Advances the time to the next arrival that `at` has set, if there is one. Returns whether
+    /// there was.
+    pub(super) fn advance_to_arrival(&mut self) -> bool {
+        let Some(Arrivals { first, every, times }) = self.next.take() else { return false };
+        self.now = first;
+        let first = first.saturating_add(every);
+        self.next = (times > 1).then_some(Arrivals { first, every, times: times - 1 });
+        true
     }
 
     /// Sets the times at which the next packet arrives.
@@ -79,20 +145,20 @@ impl Books {
     }
 
     /// Returns how many times the next packet arrives.
-    pub(super) fn arrivals(&self) -> u32 {
-        self.next.map_or(1, |next| next.times)
+    pub(super) fn arrivals(&mut self) -> u32 {
+        let times = self.next.map_or(1, |next| next.times);
+        if times == 0 {
+            // The `at` concerns only the next statement, also if that does nothing.
+            self.next = None;
+        }
+        times
     }
 
     /// Records a packet of the script, and advances the time to its arrival at the switch.
     pub(super) fn arrives(&mut self, port: u32, data: &[u8]) {
         self.ports.insert(port);
-        match self.next.take() {
-            Some(Arrivals { first, every, times }) => {
-                self.now = first;
-                let first = first.saturating_add(every);
-                self.next = (times > 1).then_some(Arrivals { first, every, times: times - 1 });
-            }
-            None => self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 }),
+        if !self.advance_to_arrival() {
+            self.now += Duration::from_millis(if self.after_command { 1000 } else { 1 });
         }
         self.batch += usize::from(self.after_command);
         self.after_command = false;
@@ -182,9 +248,35 @@ impl Books {
         }
     }
 
+    /// Reports the fates of the packets of sources, and the results of checks.
+    fn finish_measurements(&mut self) {
+        for ((line, text), Fate { packets, delays }) in std::mem::take(&mut self.fates) {
+            let packets = match packets {
+                1 => "1 packet".to_owned(),
+                packets => format!("{packets} packets"),
+            };
+            let delays = match delays {
+                None => String::new(),
+                Some((least, most)) if least == most => format!(" in {least:?}"),
+                Some((least, most)) => format!(" in {least:?} to {most:?}"),
+            };
+            self.report.values.push((line, format!("{packets}: {text}{delays}")));
+        }
+        for tally in std::mem::take(&mut self.tallies) {
+            let Outcome { found, violated } = tally.outcome(&|port| self.report.port(port));
+            let line = tally.line;
+            if let Some(expected) = violated {
+                self.report.failures.push(Failure::Check { line, found, expected });
+            } else {
+                self.report.values.push((line, found));
+            }
+        }
+    }
+
     /// Compares the packets that the switch sent with those that the script expects. Returns the
     /// report of the run.
     pub(super) fn finish(mut self, options: Options) -> Report {
+        self.finish_measurements();
         if !self.expects {
             // A script without expectations is run to see what becomes of its packets.
             let gone = self.gone.iter();

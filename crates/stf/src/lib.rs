@@ -8,6 +8,7 @@
 //! on several switches, whose ports may have queues that take virtual time.
 
 mod books;
+mod checks;
 mod compare;
 mod network;
 mod number;
@@ -22,9 +23,10 @@ mod script;
 mod tests;
 mod ways;
 
+pub use checks::{Check, Requirement, Share, Statistic};
 pub use network::{Covered, Network, run_network, run_network_covered};
 pub use number::Number;
-pub use outcome::{End, Options, QueueRecord, Report};
+pub use outcome::{Crossing, End, Options, QueueRecord, Report};
 pub use parse::SyntaxError;
 pub use run::{run, run_covered};
 pub use script::{
@@ -130,15 +132,30 @@ pub enum StfError {
     HalfByte,
     /// A statement configures a single switch, but the script is for a network of switches.
     #[error(
-        "a network has packet, expect, no_packet, at and wait; what its switches hold is in their runtime files"
+        "a network has packet, expect, no_packet, source, check_delay, check_packets, at and wait; what its switches \
+         hold is in their runtime files, or comes from such as `on s1 add ...`"
     )]
     NotInNetwork,
     /// A statement about queues stands in a script for a single switch, where no time passes.
     #[error("queues need virtual time: run the script with --topology")]
     QueuesWithoutNetwork,
+    /// A statement is for a network of switches, but the script runs on a single switch.
+    #[error("source, on, check_delay and check_packets need a network (--topology)")]
+    OnlyInNetwork,
+    /// A statement that follows `on` refers to other statements or to packets.
+    #[error(
+        "`on` takes statements about tables, counters, registers, meters and clone sessions that need no other \
+         statement; multicast groups are in runtime files"
+    )]
+    NotOnSwitch,
     /// A statement names a switch that the network does not have.
-    #[error("the network has no switch '{0}'")]
-    NoSwitch(String),
+    #[error("the network has no switch {name}; there is {known}")]
+    NoSwitch {
+        /// The name in the script.
+        name: String,
+        /// The names of the network's switches.
+        known: String,
+    },
     /// A statement names a port that the network does not have.
     #[error("the network has no port {0} to the outside")]
     NoPort(u32),
@@ -192,6 +209,15 @@ pub enum Failure {
         condition: Condition,
         /// The value that the counter has.
         got: u64,
+    },
+    /// The packets that crossed a network do not meet a condition.
+    Check {
+        /// The line of the statement.
+        line: usize,
+        /// The value that was found.
+        found: String,
+        /// The condition on the value.
+        expected: String,
     },
     /// The program could not process a packet.
     Run {
@@ -251,6 +277,9 @@ impl Failure {
                     f,
                     "line {line}: counter {counter}: expected {unit} {operator} {value}, got {got}"
                 )
+            }
+            Self::Check { line, found, expected } => {
+                writeln!(f, "line {line}: {found}; expected {expected}")
             }
             Self::Run { line, error } => writeln!(f, "line {line}: {error}"),
             Self::Ways(disagreement) => write!(f, "{disagreement}"),

@@ -1,11 +1,13 @@
 //! Runs a script on several switches that are connected by links.
 //!
-//! To the script, the network looks like one switch, whose ports are those without a link. Links
+//! To the script, the network looks like one switch, whose ports are those without a link. Sources
+//! send beside the statements of the script. Links
 //! neither delay nor lose packets. Without queues, a packet crosses the whole network at one point
 //! in time. At a port with queues it waits, in virtual time, and reaches the other end of the link
 //! when its last bit has left.
 
 mod agenda;
+mod sources;
 mod travel;
 
 use std::cell::Cell;
@@ -14,10 +16,12 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use self::agenda::{Agenda, Event, Rank};
+use self::sources::Source;
 use self::travel::{Journey, Origin, Travel, Travelling};
 use super::StfError;
 use super::books::Books;
 use super::outcome::{End, Options, QueueRecord, Report};
+use super::run::{Command, run_on};
 use super::script::{Script, Statement, StatementKind};
 use ir::Architecture;
 use pipeline::{Coverage, QueuedPorts, Switch};
@@ -40,6 +44,8 @@ pub struct Network {
     /// The ports to the outside, by the numbers that scripts use for them. Each has a name for
     /// messages.
     outside: BTreeMap<u32, (End, String)>,
+    /// The number of each port in `outside`.
+    numbers: BTreeMap<End, u32>,
     /// The queues of the ports of switches that have any.
     queues: BTreeMap<usize, Configuration>,
 }
@@ -61,6 +67,7 @@ impl Network {
     /// it, and `name` its name in messages.
     pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
         self.outside.insert(number, (end, name.into()));
+        self.numbers.insert(end, number);
     }
 
     /// Gives ports of a switch queues.
@@ -80,7 +87,7 @@ impl Network {
     /// Returns the number that scripts use for a port, or `None` if it is not declared as a port to
     /// the outside.
     fn number(&self, end: End) -> Option<u32> {
-        self.outside.iter().find(|(_, (known, _))| *known == end).map(|(number, _)| *number)
+        self.numbers.get(&end).copied()
     }
 }
 
@@ -141,7 +148,14 @@ pub fn run_network_covered(
         covered,
         left: Vec::new(),
         pending: Vec::new(),
+        sources: Vec::new(),
     };
+    // A check is about all packets of the script, wherever it stands.
+    for Statement { line, kind } in &script.statements {
+        if let StatementKind::Check(check) = kind {
+            books.check(*line, check);
+        }
+    }
     for Statement { line, kind } in &script.statements {
         statement(&mut travel, &mut books, *line, kind).map_err(|error| (*line, error))?;
     }
@@ -192,6 +206,27 @@ fn statement(
                 packet(travel, books, line, (*port, data))?;
             }
         }
+        StatementKind::Source { port, data } => {
+            let Some((at, _)) = travel.network.outside.get(port) else {
+                return Err(StfError::NoPort(*port));
+            };
+            let arrivals = books.source_arrivals();
+            let source = Source { line, port: *port, at: *at, data: data.clone(), arrivals };
+            travel.begin_source(source);
+        }
+        StatementKind::On { switch, statement } => {
+            for _ in 0..books.arrivals() {
+                books.advance_to_arrival();
+                travel.advance(books.now, books);
+                command(travel, books, switch, Command { line, kind: statement })?;
+            }
+        }
+        // Checks were added before the script began.
+        StatementKind::Check(check) => {
+            let ports = [check.from, check.to];
+            let unknown = ports.iter().find(|port| !travel.network.outside.contains_key(port));
+            unknown.map_or(Ok(()), |port| Err(StfError::NoPort(*port)))?;
+        }
         StatementKind::Expect { port, .. } if !travel.network.outside.contains_key(port) => {
             return Err(StfError::NoPort(*port));
         }
@@ -202,9 +237,7 @@ fn statement(
         },
         StatementKind::At(arrivals) => books.at(*arrivals)?,
         StatementKind::Queues { at, switch, queues } => {
-            let is_named = |(name, _): &(String, Switch)| name == switch;
-            let index = travel.network.switches.iter().position(is_named);
-            let index = index.ok_or_else(|| StfError::NoSwitch(switch.clone()))?;
+            let index = switch_called(travel, switch)?;
             books.pass_to(*at)?;
             travel.advance(*at, books);
             travel.configure(*at, index, queues, books);
@@ -217,6 +250,34 @@ fn statement(
         StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
         _ => return Err(StfError::NotInNetwork),
     }
+    Ok(())
+}
+
+/// Returns the index of the switch with a name.
+fn switch_called(travel: &Travel<'_>, name: &str) -> Result<usize, StfError> {
+    let switches = &travel.network.switches;
+    switches.iter().position(|(known, _)| known == name).ok_or_else(|| {
+        let known: Vec<&str> = switches.iter().map(|(name, _)| name.as_str()).collect();
+        StfError::NoSwitch { name: name.to_owned(), known: known.join(", ") }
+    })
+}
+
+/// Carries out a statement on a switch, at the time that the script has reached.
+fn command(
+    travel: &mut Travel<'_>,
+    books: &mut Books,
+    name: &str,
+    command: Command<'_>,
+) -> Result<(), StfError> {
+    let index = switch_called(travel, name)?;
+    let Some((_, switch)) = travel.network.switches.get_mut(index) else { return Ok(()) };
+    let coverage = coverage_of(travel.covered, index);
+    let now = books.now;
+    let report = run_on(switch, command, now, travel.options, coverage)?;
+    let named = move |(line, text): (usize, String)| (line, format!("{name} at {now:?}: {text}"));
+    books.report.values.extend(report.values.into_iter().map(named));
+    books.report.notes.extend(report.notes.into_iter().map(named));
+    books.report.failures.extend(report.failures);
     Ok(())
 }
 
@@ -236,7 +297,9 @@ fn packet(
     let origin = Rc::new(Origin {
         line,
         time: books.now,
+        port,
         from: books.report.port(port),
+        is_of_source: false,
         copies: Cell::new(0),
         has_left: Cell::new(false),
     });
@@ -247,6 +310,7 @@ fn packet(
     if travel.has_queues {
         travel.pending.push(origin);
     } else {
+        // Without queues, packets of sources cross the network at their own times and are not here.
         let left = std::mem::take(&mut travel.left);
         books.leaves(line, left);
     }

@@ -32,6 +32,12 @@ pub struct Options {
     /// Whether packets of consecutive statements arrive at the same time, as a burst. Such a run
     /// records neither events nor coverage.
     pub together: bool,
+    /// Whether the packets of sources are stored in [`Report::sent`], [`Report::entered`] and
+    /// [`Report::left`]. Otherwise they are only counted, so that a long run takes no more memory
+    /// than a short one.
+    pub keeps_sources: bool,
+    /// Whether [`Report::crossings`] is recorded.
+    pub keeps_crossings: bool,
 }
 
 /// The results of a script that was run.
@@ -48,7 +54,7 @@ pub struct Report {
     pub values: Vec<(usize, String)>,
     /// The trace of each packet, with the line of the packet.
     pub trace: Vec<(usize, Trace)>,
-    /// The packets that the switch received, each with its time, port and bytes.
+    /// The packets of the script that the switch received, each with its time, port and bytes.
     pub received: Vec<(Duration, u32, Vec<u8>)>,
     /// The packets that the switch sent, each with its time, port and bytes.
     pub sent: Vec<(Duration, u32, Vec<u8>)>,
@@ -65,6 +71,14 @@ pub struct Report {
     /// The packets that each switch of a network sent, to the outside or into a link. Each has its
     /// time, port and bytes.
     pub left: Vec<(Duration, End, Vec<u8>)>,
+    /// The number of packets that sources have sent into a network.
+    pub from_sources: u64,
+    /// A hash of what switches sent for the packets of sources, with times and ports. Two runs of
+    /// one script have the same hash if they sent the same.
+    pub source_hash: u64,
+    /// The packets that have left a network, in the order in which they left, if
+    /// [`Options::keeps_crossings`] is set.
+    pub crossings: Vec<Crossing>,
     /// The counters of the queues of a network, in the order of switches, ports and queues.
     pub queues: Vec<QueueRecord>,
 }
@@ -87,6 +101,23 @@ impl Report {
         }
         Named(self, failure).to_string()
     }
+}
+
+/// A packet that has crossed a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// The line of its `packet` or `source`.
+    pub line: usize,
+    /// The port at which it entered.
+    pub from: u32,
+    /// The port by which it left.
+    pub to: u32,
+    /// The time at which it entered.
+    pub entered: Duration,
+    /// The time at which its last bit had left.
+    pub left: Duration,
+    /// The number of bytes that left.
+    pub length: usize,
 }
 
 /// A port of a switch in a network, to which a link can be connected.

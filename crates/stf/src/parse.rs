@@ -1,5 +1,7 @@
 //! Parses the text of a script to a [`Script`].
 
+mod measured;
+
 use std::time::Duration;
 
 use queues::Configuration;
@@ -42,7 +44,12 @@ impl Script {
             }
         }
         let is_script = statements.iter().any(|statement: &Statement| {
-            matches!(statement.kind, StatementKind::Packet { .. } | StatementKind::Expect { .. })
+            matches!(
+                statement.kind,
+                StatementKind::Packet { .. }
+                    | StatementKind::Expect { .. }
+                    | StatementKind::Source { .. }
+            )
         });
         errors.extend(statements.iter().filter_map(|Statement { line, kind }| {
             let StatementKind::Unknown { word } = kind else { return None };
@@ -58,8 +65,12 @@ impl Script {
     }
 }
 
-const KEYWORDS: [&str; 32] = [
+const KEYWORDS: [&str; 36] = [
     "at",
+    "source",
+    "on",
+    "check_delay",
+    "check_packets",
     "add",
     "remove",
     "setdefault",
@@ -131,7 +142,7 @@ fn logical_lines(text: &str) -> Vec<Source> {
             continue;
         }
         match lines.last_mut() {
-            // A `packet` or `expect` ends with its line. Every other statement may continue until
+            // A `packet`, `expect` or `source` ends with its line. Every other statement may continue until
             // it is complete.
             Some(before)
                 if !KEYWORDS.contains(&first.as_str())
@@ -150,7 +161,7 @@ fn logical_lines(text: &str) -> Vec<Source> {
 
 fn takes_data(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
-    first == "packet" || first == "expect"
+    ["packet", "expect", "source"].contains(&first.as_str())
 }
 
 /// A position in the text of a statement.
@@ -296,6 +307,10 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
             StatementKind::Expect { port, pattern: pattern(cursor)? }
         }
         "at" => at(cursor)?,
+        "source" => measured::source(cursor)?,
+        "on" => measured::on(cursor)?,
+        "check_delay" => measured::check_delay(cursor)?,
+        "check_packets" => measured::check_packets(cursor)?,
         "no_packet" => StatementKind::NoPacket,
         "wait" => StatementKind::Wait,
         "add" => add(cursor)?,
@@ -551,6 +566,15 @@ fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<(String, Number)>, SyntaxErr
     }
 }
 
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::NotEqual),
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
 fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     let counter = cursor.name("the name of a counter")?;
     cursor.require("(")?;
@@ -569,14 +593,6 @@ fn check_counter(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> 
         "bytes" => Unit::Bytes,
         _ => return Err(cursor.error("expected `packets` or `bytes`")),
     };
-    const COMPARISONS: [(&str, Comparison); 6] = [
-        ("==", Comparison::Equal),
-        ("!=", Comparison::NotEqual),
-        ("<=", Comparison::LessOrEqual),
-        (">=", Comparison::GreaterOrEqual),
-        ("<", Comparison::Less),
-        (">", Comparison::Greater),
-    ];
     let found = COMPARISONS.into_iter().find(|(symbol, _)| cursor.take(symbol));
     let Some((_, operator)) = found else { return Err(cursor.expected("a comparison")) };
     let value = cursor.small("a number")?;

@@ -78,6 +78,78 @@ fn run_script(
     Ok(runner.books.finish(options))
 }
 
+/// A statement for one switch of a network, with its line in the script.
+#[derive(Clone, Copy)]
+pub(super) struct Command<'s> {
+    pub(super) line: usize,
+    pub(super) kind: &'s StatementKind,
+}
+
+/// Carries out a statement on a switch of a network at the time `now`. Returns a report with the
+/// values that it read and its failed checks.
+///
+/// # Errors
+/// Returns an error if the switch refuses the statement, or the statement depends on others.
+pub(super) fn run_on(
+    switch: &mut Switch,
+    Command { line, kind }: Command<'_>,
+    now: Duration,
+    options: Options,
+    coverage: Option<&mut Coverage>,
+) -> Result<Report, StfError> {
+    if !stands_alone(kind) {
+        return Err(StfError::NotOnSwitch);
+    }
+    let mut runner = Runner::new(switch, options);
+    runner.books.now = now;
+    runner.coverage = coverage;
+    runner.command(line, kind)?;
+    Ok(runner.books.report)
+}
+
+/// Returns whether a statement concerns only the switch, and no other statement of the script:
+/// handles of entries and nodes of multicast groups are known to one script for one switch.
+fn stands_alone(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Add { .. }
+        | StatementKind::AddIndirect { .. }
+        | StatementKind::MemberCreate { .. }
+        | StatementKind::SelectorGroupCreate { .. }
+        | StatementKind::GroupAdd { .. }
+        | StatementKind::GroupRemove { .. }
+        | StatementKind::SetDefault { .. }
+        | StatementKind::RemoveAll
+        | StatementKind::CheckCounter { .. }
+        | StatementKind::MirroringAdd { .. }
+        | StatementKind::MirroringDelete { .. }
+        | StatementKind::MirroringGet { .. }
+        | StatementKind::CounterRead { .. }
+        | StatementKind::CounterWrite { .. }
+        | StatementKind::RegisterRead { .. }
+        | StatementKind::RegisterWrite { .. }
+        | StatementKind::RegisterReset { .. }
+        | StatementKind::MeterGetRates { .. }
+        | StatementKind::MeterSetRates { .. } => true,
+        StatementKind::Packet { .. }
+        | StatementKind::Expect { .. }
+        | StatementKind::At(_)
+        | StatementKind::Source { .. }
+        | StatementKind::On { .. }
+        | StatementKind::Check(_)
+        | StatementKind::NoPacket
+        | StatementKind::Unknown { .. }
+        | StatementKind::HalfByte
+        | StatementKind::Remove { .. }
+        | StatementKind::Wait
+        | StatementKind::MirroringAddGroup { .. }
+        | StatementKind::GroupCreate { .. }
+        | StatementKind::NodeCreate { .. }
+        | StatementKind::NodeUpdate { .. }
+        | StatementKind::LagMembers { .. }
+        | StatementKind::NodeAssociate { .. } => false,
+    }
+}
+
 fn fills_maps(kind: &StatementKind) -> bool {
     matches!(kind, StatementKind::Add { .. } | StatementKind::SetDefault { .. })
 }
@@ -178,6 +250,9 @@ impl<'s> Runner<'s> {
             StatementKind::NoPacket => self.books.no_packet(),
             StatementKind::HalfByte => return Err(StfError::HalfByte),
             StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
+            StatementKind::Source { .. } | StatementKind::On { .. } | StatementKind::Check(_) => {
+                return Err(StfError::OnlyInNetwork);
+            }
             other => {
                 self.books.after_command = true;
                 self.command(line, other)?;

@@ -5,6 +5,7 @@
 //! `low->high`). A line that does not start with a keyword continues the previous statement if that
 //! is incomplete. A `packet` or `expect` is never continued.
 
+use super::checks::Check;
 use super::number::Number;
 use queues::Configuration;
 use std::fmt;
@@ -68,6 +69,25 @@ pub enum StatementKind {
         /// The queues of each port that changes.
         queues: Configuration,
     },
+    /// `source 1 length 1500 0102 03`: packets arrive in a network at the times of the `at` before
+    /// the statement, while later statements run.
+    Source {
+        /// The port on which the packets arrive.
+        port: u32,
+        /// The bytes of each packet.
+        data: Vec<u8>,
+    },
+    /// `on s1 register_read name 0`: a statement for one switch of a network, which runs at the time
+    /// that the script has reached.
+    On {
+        /// The name of the switch.
+        switch: String,
+        /// The statement.
+        statement: Box<StatementKind>,
+    },
+    /// `check_delay 1 2 max <= 5ms` or `check_packets 1 2 == 100`: a check of the packets that
+    /// cross a network.
+    Check(Check),
     /// `no_packet`: the previous packet must not leave the switch.
     NoPacket,
     /// A line whose first word is not a statement. p4c's runner skips such a line.
@@ -371,7 +391,7 @@ pub enum Comparison {
 impl Comparison {
     /// Returns whether the comparison holds for `left` and `right`.
     #[must_use]
-    pub fn holds(self, left: u64, right: u64) -> bool {
+    pub fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
         match self {
             Self::Equal => left == right,
             Self::NotEqual => left != right,

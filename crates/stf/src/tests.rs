@@ -1,6 +1,7 @@
 //! Tests of STF scripts: statements, errors and reports, on one small v1model program.
 
 mod queues;
+mod sources;
 
 use super::*;
 use p4lang::diagnostic::Style;

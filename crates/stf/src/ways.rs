@@ -79,7 +79,7 @@ pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
 
 /// Returns the results of a run by the line to which they belong, those of a line in order.
 fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
-    let Report { sent, causes, failures, values, left, .. } = &ran.report;
+    let Report { sent, causes, failures, values, left, source_hash, .. } = &ran.report;
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut say = |line: usize, what: String| lines.entry(line).or_default().push(what);
     for ((time, port, packet), cause) in sent.iter().zip(causes) {
@@ -87,6 +87,9 @@ fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
     }
     for (time, end, packet) in left {
         say(0, format!("{end:?} at {time:?} {}", report::hex(packet)));
+    }
+    if *source_hash != 0 {
+        say(0, format!("packets of sources with hash {source_hash:016x}"));
     }
     for (line, value) in values {
         say(*line, value.clone());
@@ -99,6 +102,7 @@ fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
             Failure::Different { .. }
             | Failure::Missing { .. }
             | Failure::Unexpected { .. }
+            | Failure::Check { .. }
             | Failure::Ways(_) => {}
         }
     }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use queues::network::{Flow, network};
 use queues::{PortConfig, QueueId};
-use softswitch::topology_json::TopologyJson;
+use softswitch::topology_json::{FlowJson, TopologyJson};
 
 use crate::failure::Failure;
 
 /// Returns the text of the network that a file describes: the text itself, or, if the file is a
 /// topology, the network of its queues and flows.
-pub(super) fn network_text<'t>(
+pub(crate) fn network_text<'t>(
     file: &Path,
     extension: &str,
     text: &'t str,
@@ -37,16 +37,20 @@ pub(super) fn network_text<'t>(
             ports.insert(format!("{switch}-p{port}"), config.clone());
         }
     }
-    let flows = topology.flows.iter().map(|flow| {
-        let queue = QueueId::new(flow.queue).ok_or_else(|| {
-            wrong(&format_args!("flow '{}': there is no queue {}", flow.name, flow.queue))
-        })?;
-        let quantities = [&flow.rate, &flow.burst, &flow.packet].map(String::as_str);
-        Flow::parse(&flow.name, &flow.path, queue, quantities).map_err(|error| wrong(&error))
-    });
-    let flows = flows.collect::<Result<Vec<_>, _>>()?;
+    let flows = flows(&topology).map_err(|error| wrong(&error))?;
     let name = file.file_stem().unwrap_or_default().to_string_lossy();
     network(&name, &ports, &flows).map(Cow::Owned).map_err(|error| wrong(&error))
+}
+
+/// Returns the flows of a topology with their quantities.
+pub(crate) fn flows(topology: &TopologyJson) -> Result<Vec<Flow>, String> {
+    let flow = |flow: &FlowJson| {
+        let queue = QueueId::new(flow.queue)
+            .ok_or_else(|| format!("flow '{}': there is no queue {}", flow.name, flow.queue))?;
+        let quantities = [&flow.rate, &flow.burst, &flow.packet].map(String::as_str);
+        Flow::parse(&flow.name, &flow.path, queue, quantities).map_err(|error| error.to_string())
+    };
+    topology.flows.iter().map(flow).collect()
 }
 
 /// Returns whether a JSON text is a topology: networks for bounds have no switches.

@@ -54,14 +54,14 @@ impl Host {
 }
 
 /// A network with its bounds.
-struct Bounded {
+pub(super) struct Bounded {
     network: Network,
     assessed: Vec<Vec<Assessed>>,
 }
 
 impl Bounded {
     /// Returns the result for the flow of this name.
-    fn flow(&self, name: &str) -> Option<&Assessed> {
+    pub(super) fn flow(&self, name: &str) -> Option<&Assessed> {
         let mut rows = self.assessed.iter().filter_map(|row| row.first());
         rows.find(|row| self.network.flow(row.bound.flow).name == name)
     }
@@ -88,10 +88,11 @@ pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part,
     })?;
     let servers = Servers { longest, packet_in, controller, packet_out };
     let host = Host::observe(environment.quick);
-    let program = bounded(environment, "network", &network(&servers, None))?;
-    let with_host = host
-        .as_ref()
-        .map(|host| bounded(environment, "network-host", &network(&servers, Some(host.envelope))));
+    let program = bounded(environment, "network", &network(&servers, None), Format::Toml)?;
+    let with_host = host.as_ref().map(|host| {
+        let text = network(&servers, Some(host.envelope));
+        bounded(environment, "network-host", &text, Format::Toml)
+    });
     let with_host = with_host.transpose()?;
     let both = Both { program: &program, host: host.as_ref().zip(with_host.as_ref()) };
     Ok(Part { findings: both.findings(), notes: Vec::new(), section: both.section() })
@@ -99,11 +100,21 @@ pub(super) fn part(environment: &Environment<'_>, known: &Known) -> Result<Part,
 
 /// Computes the bounds of a network, which is given as the text of a file for `planimeter bound`.
 /// The results are in the directory `folder`.
-fn bounded(environment: &Environment<'_>, folder: &str, text: &str) -> Result<Bounded, Failure> {
+pub(super) fn bounded(
+    environment: &Environment<'_>,
+    folder: &str,
+    text: &str,
+    format: Format,
+) -> Result<Bounded, Failure> {
     let directory = environment.make(folder)?;
-    std::fs::write(directory.path().join("network.toml"), text).map_err(Failure::run)?;
+    let file = match format {
+        Format::Toml => "network.toml",
+        Format::Json => "network.json",
+        Format::Xml => "network.xml",
+    };
+    std::fs::write(directory.path().join(file), text).map_err(Failure::run)?;
     let started = invocation::start();
-    let network = format::read(text, Format::Toml).map_err(Failure::run)?;
+    let network = format::read(text, format).map_err(Failure::run)?;
     let settings = Settings::default();
     let analyser = Analyser::new(&network, settings.clone());
     let flows: Vec<_> = network.flows().map(|(id, _)| id).collect();
@@ -224,7 +235,7 @@ fn network(servers: &Servers<'_>, host: Option<Envelope>) -> String {
 
 /// Converts a time that `planimeter bound` computed, in seconds, to a value of the report. Returns
 /// `None` if it is infinite.
-fn time(bound: &Extended) -> Option<Value> {
+pub(super) fn time(bound: &Extended) -> Option<Value> {
     bound.finite().map(|bound| Value::new(bound.to_f64_up(), Unit::Seconds))
 }
 

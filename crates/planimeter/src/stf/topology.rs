@@ -23,7 +23,7 @@ use crate::storage::Stored;
 const PORTS: u32 = 1000;
 
 /// The parsed content of a `topology.json` file, with the path of the file.
-pub(super) struct Topology {
+pub(crate) struct Topology {
     path: PathBuf,
     read: TopologyJson,
 }
@@ -43,6 +43,11 @@ impl Running {
 }
 
 impl Topology {
+    /// Creates a topology from a parsed file, whose path appears in messages.
+    pub(crate) fn new(path: impl Into<PathBuf>, read: TopologyJson) -> Self {
+        Self { path: path.into(), read }
+    }
+
     pub(super) fn read(path: &Path, queues: &[(String, String)]) -> Result<Self, Failure> {
         let mut read = TopologyJson::parse(&program::read(path)?)
             .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
@@ -78,20 +83,36 @@ impl Topology {
                 path.display()
             )));
         }
-        Ok(Self { path: path.to_owned(), read })
+        Ok(Self::new(path, read))
     }
 
     /// Reads a script that refers to ports by names such as `h1` or `s1-p4`.
     pub(super) fn script(&self, path: &Path) -> Result<Script, Failure> {
+        self.parse(path, &program::read(path)?)
+    }
+
+    /// Parses the text of a script, whose path appears in messages.
+    pub(crate) fn parse(&self, path: &Path, text: &str) -> Result<Script, Failure> {
         let numbers: BTreeMap<String, u32> =
             self.outside().into_iter().map(|(number, _, name)| (name, number)).collect();
-        let text = program::read(path)?;
         let mut numbered = String::with_capacity(text.len());
         for (line, text) in (1..).zip(text.lines()) {
-            let mut words = text.split_whitespace();
-            let (first, second) = (words.next(), words.next());
-            if let (Some(keyword @ ("packet" | "expect")), Some(name)) = (first, second) {
-                let number = numbers.get(name).copied().or_else(|| self.unattached(name));
+            let names = match text.split_whitespace().next() {
+                Some("packet" | "expect" | "source") => 1,
+                Some("check_delay" | "check_packets") => 2,
+                _ => 0,
+            };
+            let mut rest = text;
+            // The keyword comes before the names.
+            for position in 0..=names {
+                let (blanks, word, behind) = next_word(rest);
+                rest = behind;
+                numbered.push_str(blanks);
+                if position == 0 || word.is_empty() {
+                    numbered.push_str(word);
+                    continue;
+                }
+                let number = numbers.get(word).copied().or_else(|| self.unattached(word));
                 let number = number.ok_or_else(|| {
                     let known: Vec<&str> = numbers.keys().map(String::as_str).collect();
                     let known = match known.as_slice() {
@@ -99,20 +120,15 @@ impl Topology {
                         known => format!("there are {}", known.join(", ")),
                     };
                     Failure::input(format!(
-                        "{}:{line}: '{name}' is not a port of {}; {known}, and ports of switches to which nothing is \
+                        "{}:{line}: '{word}' is not a port of {}; {known}, and ports of switches to which nothing is \
                          attached are called such as s1-p9",
                         path.display(),
                         self.path.display(),
                     ))
                 })?;
-                // The keyword before the name may contain it too.
-                let end = text.find(keyword).unwrap_or(0) + keyword.len();
-                let (before, after) = text.split_at(end);
-                numbered.push_str(before);
-                numbered.push_str(&after.replacen(name, &number.to_string(), 1));
-            } else {
-                numbered.push_str(text);
+                numbered.push_str(&number.to_string());
             }
+            numbered.push_str(rest);
             numbered.push('\n');
         }
         parsed(path, &numbered)
@@ -193,6 +209,20 @@ impl Topology {
             queues.0.extend(switch.queues.0.clone());
             network.set_queues(at, queues);
         }
+        self.connect(&mut network);
+        let report = run_network_covered(&mut network, script, options, covered).map_err(
+            |(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())),
+        )?;
+        let mut digests = Vec::new();
+        for index in 0..self.read.switches.len() {
+            digests.extend(network.switch_mut(index).into_iter().flat_map(Switch::take_digests));
+        }
+        Ok((report, digests))
+    }
+
+    /// Connects the switches of a network, which must have been added in the order of the file, and
+    /// declares its ports to the outside.
+    pub(crate) fn connect(&self, network: &mut Network) {
         for [one, other] in &self.read.links {
             if let (Some(one), Some(other)) = (self.end(one), self.end(other)) {
                 network.link(one, other);
@@ -210,14 +240,6 @@ impl Topology {
                 }
             }
         }
-        let report = run_network_covered(&mut network, script, options, covered).map_err(
-            |(line, error)| Failure::input(format!("{}:{line}: {error}", path.display())),
-        )?;
-        let mut digests = Vec::new();
-        for index in 0..self.read.switches.len() {
-            digests.extend(network.switch_mut(index).into_iter().flat_map(Switch::take_digests));
-        }
-        Ok((report, digests))
     }
 
     /// Writes a capture into `directory` for each port of each switch and each direction.
@@ -295,6 +317,14 @@ impl Topology {
         let switch = self.read.switches.keys().position(|known| known == name)?;
         Some(End { switch, port: *port })
     }
+}
+
+/// Splits a text into the blanks at its start, its first word, and the rest.
+fn next_word(text: &str) -> (&str, &str, &str) {
+    let start = text.len() - text.trim_start().len();
+    let (blanks, rest) = text.split_at(start);
+    let (word, behind) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
+    (blanks, word, behind)
 }
 
 /// Returns whether two paths lead to the same existing file.

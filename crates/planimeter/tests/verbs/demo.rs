@@ -26,7 +26,7 @@ fn all_three_questions_are_answered_in_one_report() {
     // On a machine so busy that packet-ins were lost at every rate, the controller or the slow path
     // of the switch has no service curve, and the report says so.
     match result["partial"].as_str() {
-        None => parts.push("network"),
+        None => parts.extend(["network", "queues"]),
         Some(reason) => {
             let reasons = ["at no offered rate did the controller", "at no load did the switch"];
             assert!(reasons.iter().any(|known| reason.contains(known)), "{reason}");
@@ -48,6 +48,9 @@ fn all_three_questions_are_answered_in_one_report() {
             browser::check(&part);
         }
     }
+    if ids.contains(&"queues") {
+        check_queues(&sections[5]);
+    }
     if ids.contains(&"network") {
         let rows = sections[4]["tables"][0]["rows"].as_array().expect("rows").clone();
         for row in rows {
@@ -66,4 +69,20 @@ fn all_three_questions_are_answered_in_one_report() {
             }
         }
     }
+}
+
+/// Checks that each delay is within its bound, and that the urgent queue comes close to its own:
+/// two packets of 480 us at each of two switches.
+fn check_queues(section: &serde_json::Value) {
+    let rows = section["tables"][0]["rows"].as_array().expect("rows");
+    let of = |row: &serde_json::Value, place: usize| row[place]["value"].as_f64().expect("a value");
+    for row in rows {
+        let (longest, bound, reached) = (of(row, 3), of(row, 4), of(row, 5));
+        assert!(longest <= bound && reached <= 1.0, "{row}");
+        assert!((longest / bound - reached).abs() < 1e-6, "{row}");
+    }
+    assert_eq!(rows.len(), 2, "{section}");
+    let bound = 4.0 * 480e-6 + 2e-9;
+    assert!((of(&rows[0], 4) - bound).abs() < 1e-12, "{section}");
+    assert!(of(&rows[0], 5) > 0.7, "{section}");
 }

@@ -30,6 +30,7 @@ mod ranks;
 mod reproduce;
 mod results;
 mod tables;
+mod taught;
 mod width;
 
 #[cfg(not(feature = "dpdk"))]

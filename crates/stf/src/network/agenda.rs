@@ -10,6 +10,8 @@ use std::time::Duration;
 pub(super) enum Event {
     /// A packet arrives at a port of a switch.
     Arrival(Travelling),
+    /// The source with this index sends its next packet.
+    Source(usize),
     /// A port with queues may start its next packet.
     Start(End),
 }
@@ -35,9 +37,21 @@ pub(super) struct Agenda {
 
 impl Agenda {
     pub(super) fn add(&mut self, time: Duration, rank: Rank, event: Event) {
-        self.order.push(Reverse((time, rank, self.added)));
-        self.events.insert(self.added, event);
+        let number = self.number();
+        self.add_numbered(time, rank, number, event);
+    }
+
+    /// Returns a number for events that are added later: they precede events of the same time and
+    /// rank that get a number after this call.
+    pub(super) fn number(&mut self) -> u64 {
         self.added += 1;
+        self.added
+    }
+
+    /// Adds an event with a number, which no other event of the agenda may have.
+    pub(super) fn add_numbered(&mut self, time: Duration, rank: Rank, number: u64, event: Event) {
+        self.order.push(Reverse((time, rank, number)));
+        self.events.insert(number, event);
     }
 
     /// Removes and returns the next event with its time, if it happens at or before an arrival at

@@ -2,11 +2,13 @@
 //! links.
 
 use super::agenda::{Agenda, Event, Rank};
+use super::sources::Sending;
 use super::{Covered, MAX_COPIES, MAX_HOPS, Network, coverage_of};
 use crate::Failure;
 use crate::books::Books;
+use crate::checks::Departed;
 use crate::observe::{Arrival, Seen, process, resume};
-use crate::outcome::{End, Options};
+use crate::outcome::{Crossing, End, Options};
 use pipeline::{Content, Leaving, Output, QueuedPorts, Waiting};
 use queues::Configuration;
 use std::cell::Cell;
@@ -33,13 +35,18 @@ pub(super) struct Journey {
     was_queued: bool,
 }
 
-/// A packet of the script.
+/// A packet of the script, or of a source in it.
 #[derive(Debug)]
 pub(super) struct Origin {
     pub(super) line: usize,
     pub(super) time: Duration,
+    /// The number in the script of the port where it arrived.
+    pub(super) port: u32,
     /// The port where it arrived, as it is called in messages.
     pub(super) from: String,
+    /// Whether a source sent the packet. It is then counted, and neither compared nor described
+    /// alone.
+    pub(super) is_of_source: bool,
     /// The number of copies that the packet has become.
     pub(super) copies: Cell<usize>,
     /// Whether a copy has left the network.
@@ -72,6 +79,7 @@ pub(super) struct Travel<'n> {
     pub(super) left: Vec<Left>,
     /// The packets of the script, if the network has queues.
     pub(super) pending: Vec<Rc<Origin>>,
+    pub(super) sources: Vec<Sending>,
 }
 
 impl Travel<'_> {
@@ -80,13 +88,14 @@ impl Travel<'_> {
         while let Some((now, event)) = self.agenda.next(until) {
             match event {
                 Event::Arrival(packet) => self.arrive(now, packet, books),
+                Event::Source(index) => self.send(now, index, books),
                 Event::Start(end) => self.start(now, end, books),
             }
         }
     }
 
     /// Runs ingress for a packet, and egress too if its port has no queues.
-    fn arrive(&mut self, now: Duration, packet: Travelling, books: &mut Books) {
+    pub(super) fn arrive(&mut self, now: Duration, packet: Travelling, books: &mut Books) {
         let Travelling { at, packet, mut journey } = packet;
         let origin = Rc::clone(&journey.origin);
         let copies = origin.copies.get() + 1;
@@ -106,12 +115,11 @@ impl Travel<'_> {
         let seen = process(switch, arrival, coverage, self.options.trace);
         let waiting = switch.take_waiting();
         let Some(outputs) = self.record(seen, at.switch, &journey, books) else {
-            books.report.entered.push((now, at, packet));
+            self.enters(now, at, packet, &journey, books);
             return;
         };
         if outputs.is_empty() && waiting.is_empty() {
-            let text = self.describe(&journey, ", where it left by no port");
-            books.report.values.push((journey.line(), text));
+            self.tell(&journey, ", where it left by no port", None, books);
         }
         for output in outputs {
             let end = End { switch: at.switch, port: output.port };
@@ -125,7 +133,40 @@ impl Travel<'_> {
             }
         }
         self.admit_all(now, at.switch, waiting, &packet, &journey, books);
-        books.report.entered.push((now, at, packet));
+        self.enters(now, at, packet, &journey, books);
+    }
+
+    /// Records a packet that has entered a switch.
+    fn enters(
+        &self,
+        now: Duration,
+        at: End,
+        packet: Vec<u8>,
+        journey: &Journey,
+        books: &mut Books,
+    ) {
+        if self.is_stored(journey) {
+            books.report.entered.push((now, at, packet));
+        }
+    }
+
+    /// Returns whether the bytes of a packet are stored in the report.
+    fn is_stored(&self, journey: &Journey) -> bool {
+        !journey.origin.is_of_source || self.options.keeps_sources
+    }
+
+    /// Reports the end of a packet's way, and its delay if it left a queue: each packet of the
+    /// script alone, those of sources counted.
+    fn tell(&self, journey: &Journey, end: &str, delay: Option<Duration>, books: &mut Books) {
+        let mut text = self.describe(journey, end);
+        if journey.origin.is_of_source {
+            books.fate(journey.line(), text, delay);
+            return;
+        }
+        if let Some(delay) = delay {
+            text += &format!(" in {delay:?}");
+        }
+        books.report.values.push((journey.line(), text));
     }
 
     /// Records the trace of a pass. Returns its outputs, or `None` if it failed.
@@ -177,16 +218,14 @@ impl Travel<'_> {
         journey: Journey,
         books: &mut Books,
     ) {
-        let line = journey.line();
         let kept = journey.clone();
         let Some(queued) = self.queued.get_mut(end.switch) else { return };
         match queued.admit(now, end.port, content, received, journey) {
             Ok(_) => self.plan(now, end),
             Err(refusal) => {
                 let port = end.port;
-                let text =
-                    self.describe(&kept, &format!(", where port {port} dropped it: {refusal}"));
-                books.report.values.push((line, text));
+                let text = format!(", where port {port} dropped it: {refusal}");
+                self.tell(&kept, &text, None, books);
             }
         }
     }
@@ -251,8 +290,7 @@ impl Travel<'_> {
         let queued = self.queued.get_mut(end.switch);
         let finished = queued.map_or(now, |queued| queued.finished(end.port, length));
         if outputs.is_empty() && waiting.is_empty() {
-            let text = self.describe(&journey, ", whose egress dropped it");
-            books.report.values.push((journey.line(), text));
+            self.tell(&journey, ", whose egress dropped it", None, books);
         }
         let received = outputs.first().map(|output| output.packet.clone()).unwrap_or_default();
         for mut output in outputs {
@@ -278,30 +316,59 @@ impl Travel<'_> {
         books: &mut Books,
     ) {
         let line = journey.line();
-        books.report.left.push((time, end, output.packet.clone()));
+        let is_of_source = journey.origin.is_of_source;
+        if is_of_source {
+            books.hash((time, end, &output.packet));
+        }
+        if self.is_stored(journey) {
+            books.report.left.push((time, end, output.packet.clone()));
+        }
         let went_round = journey.went_round || output.generation > 0;
         if let Some(at) = self.network.links.get(&end).copied() {
             let journey = Journey { went_round, ..journey.clone() };
             let packet = Travelling { at, packet: output.packet, journey };
             self.agenda.add(time, Rank::Arrival, Event::Arrival(packet));
         } else if let Some(number) = self.network.number(end) {
-            let mut text = format!(" > {}", books.report.port(number));
-            if journey.was_queued {
-                text += &format!(" in {:?}", time.saturating_sub(journey.origin.time));
-            }
-            let text = self.describe(journey, &text);
-            books.report.values.push((line, text));
+            self.crosses(time, number, &output.packet, journey, books);
             journey.origin.has_left.set(true);
-            if self.has_queues {
+            if is_of_source {
+                if self.options.keeps_sources {
+                    books.report.sent.push((time, number, output.packet));
+                    books.report.causes.push(line);
+                }
+            } else if self.has_queues {
                 books.departs(line, time, number, output.packet);
             } else {
                 self.left.push((number, output.packet, went_round));
             }
         } else {
-            let text =
-                self.describe(journey, &format!(", whose port {} leads nowhere", output.port));
-            books.report.notes.push((line, text));
+            let text = format!(", whose port {} leads nowhere", output.port);
+            if is_of_source {
+                self.tell(journey, &text, None, books);
+            } else {
+                books.report.notes.push((line, self.describe(journey, &text)));
+            }
         }
+    }
+
+    /// Reports a packet that leaves the network by the port with this number in the script.
+    fn crosses(
+        &self,
+        time: Duration,
+        number: u32,
+        packet: &[u8],
+        journey: &Journey,
+        books: &mut Books,
+    ) {
+        let Origin { line, time: entered, port: from, .. } = *journey.origin;
+        let delay = time.saturating_sub(entered);
+        books.measure(&Departed { from, to: number, time, delay, packet });
+        if self.options.keeps_crossings {
+            let (left, length) = (time, packet.len());
+            books.report.crossings.push(Crossing { line, from, to: number, entered, left, length });
+        }
+        let to = format!(" > {}", books.report.port(number));
+        self.tell(journey, &to, journey.was_queued.then_some(delay), books);
     }
 
     /// Returns the way of a packet as text, such as `h1 > s1 > s2`, followed by `end`.

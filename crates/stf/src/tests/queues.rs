@@ -16,7 +16,7 @@ struct headers_t { ethernet_t e; record_t r; }
 struct meta_t { bit<9> port; }
 "#;
 
-const V1MODEL: &str = r#"
+pub(super) const V1MODEL: &str = r#"
 parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
     state start {
         packet.extract(hdr.e);
@@ -111,6 +111,17 @@ fn loaded(architecture: &str, program: &str, is_compiled: bool) -> Switch {
 /// next, on the interpreter and as machine code. The first port is 1, and the last 2. Both reports
 /// must be the same.
 fn chain(architecture: &str, program: &str, queues: &[&[&str]], script: &str) -> Report {
+    let options = Options { specification: true, ..Options::default() };
+    chain_with(options, (architecture, program), queues, script)
+}
+
+/// Runs a script like [`chain`], with other options.
+pub(super) fn chain_with(
+    options: Options,
+    (architecture, program): (&str, &str),
+    queues: &[&[&str]],
+    script: &str,
+) -> Report {
     let script = Script::parse(script).unwrap_or_else(|errors| panic!("{errors:?}"));
     let run = |is_compiled| {
         let mut network = Network::default();
@@ -137,13 +148,15 @@ fn chain(architecture: &str, program: &str, queues: &[&[&str]], script: &str) ->
         }
         network.outside(1, End { switch: 0, port: 1 }, "h1");
         network.outside(2, End { switch: queues.len() - 1, port: 2 }, "h2");
-        let options = Options { specification: true, ..Options::default() };
         run_network(&mut network, &script, options)
             .unwrap_or_else(|(line, e)| panic!("{line}: {e}"))
     };
     let (interpreted, compiled) = (run(false), run(true));
     assert_eq!(interpreted.sent, compiled.sent, "the interpreter and machine code");
     assert_eq!(interpreted.values, compiled.values, "the interpreter and machine code");
+    assert_eq!(interpreted.crossings, compiled.crossings, "the interpreter and machine code");
+    let hashes = (interpreted.source_hash, compiled.source_hash);
+    assert_eq!(hashes.0, hashes.1, "the interpreter and machine code");
     interpreted
 }
 
