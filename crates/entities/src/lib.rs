@@ -9,6 +9,7 @@
 //!
 //! * [`schema`]: the objects of a program, by identifier and by name.
 //! * [`value`], [`Value`], [`Data`]: values in canonical form.
+//! * [`written`]: values as people write them.
 //! * [`Entity`], [`Update`], [`Selection`]: the subjects of writes and reads.
 //! * [`Translations`]: the numbers of the strings that controllers use for translated types.
 //! * [`DataPlane`], [`Reader`], [`Target`]: the interface of a data plane; [`write()`] applies a
@@ -28,6 +29,7 @@ mod time;
 mod translation;
 mod usage;
 pub mod value;
+pub mod written;
 
 pub use self::action::{
     ActionCall, Argument, Group, GroupId, GroupMember, Member, MemberId, OneShot, OneShotMember,

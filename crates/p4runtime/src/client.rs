@@ -4,6 +4,7 @@
 //! is the same kind of queue as the server's: packet-outs that are sent together share one HTTP/2
 //! frame.
 
+mod control;
 mod encoded;
 mod error;
 mod stream;
@@ -153,6 +154,13 @@ impl Client {
     pub fn switch_control(&self) -> SwitchControlClient<Line> {
         SwitchControlClient::with_origin(self.line.clone(), self.line.origin().clone())
             .max_decoding_message_size(self.response_limit)
+    }
+
+    /// Returns this client for a role (`""` for the default role), which later calls carry. Calls that
+    /// only read need no stream.
+    #[must_use]
+    pub fn with_role(self, role: &str) -> Self {
+        Self { role: role.to_owned(), ..self }
     }
 
     /// Returns whether the connection accepts calls, as far as the client knows.

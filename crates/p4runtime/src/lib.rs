@@ -68,7 +68,7 @@ pub mod session;
 pub mod status;
 pub mod store;
 
-pub use conversion::data::data as read_data;
+pub use conversion::data::{data as read_data, message as data_message};
 pub use entities::value;
 pub use protos as proto;
 

@@ -13,6 +13,7 @@ mod bound;
 mod compare;
 mod compile;
 mod controller;
+mod ctl;
 mod demo;
 mod device;
 mod dut;
@@ -69,6 +70,7 @@ fn main() -> ExitCode {
         Some(("probe", arguments)) => probe::run(arguments),
         Some(("report", arguments)) => parsed(arguments, report::run),
         Some(("controller", arguments)) => controller::run(arguments),
+        Some(("ctl", arguments)) => parsed(arguments, ctl::run),
         Some(("bench", arguments)) => parsed(arguments, bench::run),
         Some(("bound", arguments)) => parsed(arguments, bound::run),
         Some(("compare", arguments)) => parsed(arguments, compare::run),
@@ -147,6 +149,7 @@ fn command() -> Command {
         .subcommand(probe::arguments::command())
         .subcommand(report::Arguments::command())
         .subcommand(controller::Arguments::command())
+        .subcommand(ctl::Arguments::command())
         .subcommand(bench::Arguments::command())
         .subcommand(bound::Arguments::command())
         .subcommand(compare::Arguments::command())

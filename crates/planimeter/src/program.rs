@@ -12,6 +12,8 @@ use p4lang::preprocess::{DiskFiles, MemoryFiles, Options};
 use p4lang::source::SourceMap;
 use p4lang::{compile_file, compile_text};
 use p4runtime::p4info::GivenNumbers;
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::ForwardingPipelineConfig;
 
 use crate::failure::Failure;
 use crate::mappings::Mappings;
@@ -138,6 +140,49 @@ pub(crate) fn architecture(program: &Program) -> &str {
         Architecture::Other(name) if name.is_empty() => "no architecture",
         Architecture::Other(name) => name,
     }
+}
+
+/// Returns the pipeline in files, as a controller pushes it: a program in P4 source, BMv2 JSON or
+/// the IR, or a P4Info in text form and a device configuration.
+pub(crate) fn pipeline(
+    files: &[&str],
+    flags: &Sources,
+) -> Result<ForwardingPipelineConfig, Failure> {
+    let of = |file: &str, why: String| Failure::input(format!("{file}: {why}"));
+    match files {
+        [file] => {
+            let path = Path::new(file);
+            let program = load(path, flags)?;
+            let made = p4lang::device_config::to_pipeline_config(&program);
+            let made = made.map_err(Failure::input)?;
+            // Other switches than this one read BMv2 JSON, and not the IR.
+            let text = if is_compiled(path) { Some(read(path)?) } else { None };
+            Ok(match text.filter(|text| !Program::is_json(text)) {
+                Some(bmv2) => {
+                    ForwardingPipelineConfig { p4_device_config: bmv2.into_bytes().into(), ..made }
+                }
+                None => made,
+            })
+        }
+        [p4info, program] => {
+            let parsed = p4info_in(Path::new(p4info))?;
+            let bytes = std::fs::read(program).map_err(|why| of(program, why.to_string()))?;
+            Ok(ForwardingPipelineConfig {
+                p4info: Some(parsed),
+                p4_device_config: bytes.into(),
+                cookie: None,
+            })
+        }
+        _ => {
+            Err(Failure::input("a pipeline is one program, or a P4Info and a device configuration"))
+        }
+    }
+}
+
+/// Reads a P4Info in text form.
+pub(crate) fn p4info_in(path: &Path) -> Result<P4Info, Failure> {
+    let parsed = p4runtime::p4info::text::parse(&read(path)?);
+    parsed.map_err(|why| Failure::input(format!("{}: it is no P4Info: {why}", path.display())))
 }
 
 fn load_json(path: &Path) -> Result<Program, Failure> {

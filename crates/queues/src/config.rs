@@ -1,6 +1,7 @@
 //! The configuration of queues, and the text form in which it is written.
 
 mod parse;
+mod print;
 
 pub use parse::{ConfigError, Problem};
 

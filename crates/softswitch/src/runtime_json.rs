@@ -5,6 +5,7 @@
 //! its own bytes. As an extension, strings may also hold numbers in P4's notation (`0x800`) and
 //! IPv6 addresses.
 
+use entities::written;
 use p4runtime::proto::config::{P4Info, Preamble, Table, match_field};
 use p4runtime::proto::v1::{
     self, CloneSessionEntry, Entity, FieldMatch, MulticastGroupEntry, PacketReplicationEngineEntry,
@@ -15,7 +16,6 @@ use queues::Configuration;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The contents of a `runtime.json` file. Paths are as they are written in the file.
 #[derive(Debug, Default, Deserialize)]
@@ -357,26 +357,8 @@ impl Names<'_> {
 }
 
 fn from_text(text: &str) -> Vec<u8> {
-    if let Ok(address) = text.parse::<Ipv4Addr>() {
-        return address.octets().to_vec();
-    }
-    if let Some(address) = ethernet(text) {
-        return address;
-    }
-    if let Ok(address) = text.parse::<Ipv6Addr>() {
-        return address.octets().to_vec();
-    }
-    let digits = text.strip_prefix("0x").map(|digits| u128::from_str_radix(digits, 16));
-    match digits {
-        Some(Ok(number)) => number.to_be_bytes().to_vec(),
-        _ => text.as_bytes().to_vec(),
-    }
-}
-
-fn ethernet(text: &str) -> Option<Vec<u8>> {
-    let bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
-    let bytes = bytes.collect::<Option<Vec<_>>>()?;
-    (bytes.len() == 6).then_some(bytes)
+    let number = || text.strip_prefix("0x").and_then(|_| written::number(text));
+    written::address(text).or_else(number).unwrap_or_else(|| text.as_bytes().to_vec())
 }
 
 fn replicas(replicas: &[ReplicaJson]) -> Vec<v1::Replica> {

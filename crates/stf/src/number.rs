@@ -4,7 +4,6 @@
 use ir::bits::Bits;
 use num_bigint::BigInt;
 use std::fmt;
-use std::net::IpAddr;
 
 /// A number in the form in which a script writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,15 +64,7 @@ impl Number {
     }
 
     fn parse_address(text: &str) -> Option<Self> {
-        let hardware = || {
-            let bytes = text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok());
-            bytes.collect::<Option<Vec<u8>>>().filter(|bytes| bytes.len() == 6)
-        };
-        let bytes = match text.parse::<IpAddr>() {
-            Ok(IpAddr::V4(address)) => address.octets().to_vec(),
-            Ok(IpAddr::V6(address)) => address.octets().to_vec(),
-            Err(_) => hardware()?,
-        };
+        let bytes = entities::written::address(text)?;
         let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Some(Self { base: Base::Hexadecimal, digits })
     }

@@ -72,7 +72,8 @@ pub fn data(of: &DataType, value: &v1::P4Data) -> Result<Data, EntityError> {
 }
 
 /// Converts a value of any P4 type to a `P4Data` message.
-pub(crate) fn message(data: &Data) -> v1::P4Data {
+#[must_use]
+pub fn message(data: &Data) -> v1::P4Data {
     let bytes = |bytes: &[u8]| Bytes::copy_from_slice(bytes);
     let members =
         |values: &[Data]| v1::P4StructLike { members: values.iter().map(message).collect() };

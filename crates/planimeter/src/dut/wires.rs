@@ -1,13 +1,10 @@
 //! What `planimeter dut --conformance` may use beside the control channel: ports, and a pipeline that
 //! is committed.
 
-use std::path::Path;
-
 use dut::Outlet;
 use dut::live::Wire;
 use judge::{Means, Wires};
 use packetio::PortSpec;
-use protos::v1::ForwardingPipelineConfig;
 
 use super::Arguments;
 use crate::failure::Failure;
@@ -16,8 +13,12 @@ use crate::program;
 /// Returns what the flags provide and permit.
 pub(super) fn means(arguments: &Arguments) -> Result<Means, Failure> {
     let pushed = arguments.judging.push.as_deref();
+    let pipeline = |files: &str| {
+        let files: Vec<&str> = files.split(',').collect();
+        program::pipeline(&files, &arguments.packets.sources)
+    };
     Ok(Means {
-        pushed: pushed.map(|files| pipeline(files, arguments)).transpose()?,
+        pushed: pushed.map(pipeline).transpose()?,
         commits: arguments.judging.commit,
         wires: wires(&arguments.packets.port)?,
     })
@@ -30,23 +31,6 @@ fn wires(ports: &[PortSpec]) -> Result<Option<Box<dyn Wires>>, Failure> {
     let wires: Vec<Wire> = ports.iter().cloned().map(Wire).collect();
     let outlets = Outlet::open(&wires).map_err(Failure::input)?;
     Ok(Some(Box::new(Outlets(outlets))))
-}
-
-/// Returns the pipeline in one file, or in a P4Info and a device configuration.
-fn pipeline(files: &str, arguments: &Arguments) -> Result<ForwardingPipelineConfig, Failure> {
-    let Some((p4info, program)) = files.split_once(',') else {
-        let program = program::load(Path::new(files), &arguments.packets.sources)?;
-        return p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input);
-    };
-    let of = |file: &str, why: String| Failure::input(format!("{file}: {why}"));
-    let text = input::read_text(Path::new(p4info)).map_err(|why| of(p4info, why.to_string()))?;
-    let parsed = protos::parse("p4.config.v1.P4Info", &text);
-    let program_bytes = std::fs::read(program).map_err(|why| of(program, why.to_string()))?;
-    Ok(ForwardingPipelineConfig {
-        p4info: Some(parsed.map_err(|why| of(p4info, format!("it is no P4Info: {why}")))?),
-        p4_device_config: program_bytes.into(),
-        cookie: None,
-    })
 }
 
 /// The interfaces of this host that are connected to ports of the switch.

@@ -1,9 +1,9 @@
 //! Tests of `planimeter dut` against `planimeter switch`, both as a user runs them.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use p4runtime::client::{Client, ClientOptions};
@@ -14,43 +14,16 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::browser;
 use crate::command::{planimeter, stderr, stdout};
 use crate::document;
+use crate::switch::Switch;
 
-/// A switch that runs until it is dropped, and its address.
-struct Switch(Child, String);
-
-impl Switch {
-    fn start() -> Self {
-        Self::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "programs/router.p4", &[])
-    }
-
-    /// Starts a switch with a program of the repository.
-    fn of(mut command: Command, program: &str, more: &[&str]) -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let mut child = command
-            .current_dir(root)
-            .args(["switch", program, "--grpc-server-addr", "127.0.0.1:0"])
-            .args(more)
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the command runs");
-        let mut line = String::new();
-        let output = child.stdout.as_mut().expect("its output");
-        BufReader::with_capacity(1, output).read_line(&mut line).expect("a line");
-        let address = line.split_whitespace().nth(2).expect("an address").to_owned();
-        Self(child, address)
-    }
-}
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a router.
+fn router() -> Switch {
+    Switch::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), "programs/router.p4", &[])
 }
 
 #[test]
 fn a_switch_is_measured_and_the_report_has_all_tests() {
-    let switch = Switch::start();
+    let switch = router();
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run");
     let place = run.to_string_lossy();
@@ -163,7 +136,7 @@ fn a_pipeline_is_pushed_before_it_is_judged() {
 
 #[test]
 fn random_requests_show_no_fault_and_sequences_are_repeated() {
-    let switch = Switch::start();
+    let switch = router();
     let folder = tempfile::tempdir().expect("a folder");
     let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let run = place("run");
@@ -193,7 +166,7 @@ fn random_requests_show_no_fault_and_sequences_are_repeated() {
 fn what_cannot_be_measured_says_why() {
     let nobody = planimeter("dut", &["127.0.0.1:1", "--quick"]);
     assert_eq!(nobody.status.code(), Some(3), "{}", stderr(&nobody));
-    let switch = Switch::start();
+    let switch = router();
     let device = planimeter("dut", &[&switch.1, "--device-id", "7"]);
     assert_eq!(device.status.code(), Some(2), "{}", stderr(&device));
     assert!(stderr(&device).contains("no device 7"), "{}", stderr(&device));
@@ -510,7 +483,7 @@ fn digests_are_measured_and_their_configuration_is_deleted() {
 
 #[test]
 fn what_a_program_does_not_show_cannot_be_the_only_test() {
-    let switch = Switch::start();
+    let switch = router();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for (test, program, why) in [
         ("digests", "l2.p4", "has no digest"),
@@ -642,7 +615,7 @@ fn an_interrupted_test_of_groups_leaves_no_group() {
 
 #[test]
 fn packets_need_a_program_and_ports() {
-    let switch = Switch::start();
+    let switch = router();
     let output = planimeter("dut", &[&switch.1, "--plan", "effects"]);
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("--program FILE --port"), "{}", stderr(&output));

@@ -111,10 +111,23 @@ impl Configuration {
     /// # Errors
     /// Returns the line and what is wrong with it.
     pub fn parse<T: AsRef<str>>(lines: &[T]) -> Result<Self, ConfigError> {
+        Self::collect(lines, Repeated::Refused)
+    }
+
+    /// Parses the lines of a configuration, of which later ones replace the settings of earlier
+    /// ones: a setting of a port replaces those of its queues.
+    ///
+    /// # Errors
+    /// Returns the line and what is wrong with it.
+    pub fn parse_latest<T: AsRef<str>>(lines: &[T]) -> Result<Self, ConfigError> {
+        Self::collect(lines, Repeated::Replaces)
+    }
+
+    fn collect<T: AsRef<str>>(lines: &[T], repeated: Repeated) -> Result<Self, ConfigError> {
         let mut ports: BTreeMap<u32, Collected<'_>> = BTreeMap::new();
         for line in lines {
             let line = line.as_ref();
-            collect(line, &mut ports).map_err(at(line))?;
+            collect(line, &mut ports, repeated).map_err(at(line))?;
         }
         let ports = ports.into_iter().map(|(number, port)| Ok((number, port.build()?)));
         Ok(Self(ports.collect::<Result<_, _>>()?))
@@ -125,7 +138,23 @@ fn at(line: &str) -> impl Fn(Problem) -> ConfigError {
     move |problem| ConfigError { line: line.to_owned(), problem }
 }
 
-fn collect<'t>(line: &'t str, ports: &mut BTreeMap<u32, Collected<'t>>) -> Result<(), Problem> {
+/// The meaning of a setting that an earlier line has made already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Repeated {
+    /// It is an error.
+    Refused,
+    /// It replaces the earlier one.
+    Replaces,
+}
+
+/// The settings of a port that are settings of each of its queues.
+const OF_EACH_QUEUE: [&str; 3] = ["depth", "red", "ecn"];
+
+fn collect<'t>(
+    line: &'t str,
+    ports: &mut BTreeMap<u32, Collected<'t>>,
+    repeated: Repeated,
+) -> Result<(), Problem> {
     let (mut port, mut queue, mut words) = (None, None, Vec::new());
     for word in line.split_whitespace() {
         let pair = word.split_once('=').filter(|(key, value)| !key.is_empty() && !value.is_empty());
@@ -146,6 +175,9 @@ fn collect<'t>(line: &'t str, ports: &mut BTreeMap<u32, Collected<'t>>) -> Resul
         Some(_) => (OF_QUEUE, "of a queue"),
         None => (OF_PORT, "of a port"),
     };
+    if repeated == Repeated::Replaces {
+        collected.forget(queue, &words);
+    }
     let into = match queue {
         Some(queue) => collected.queues.entry(queue).or_default(),
         None => &mut collected.port,
@@ -174,6 +206,37 @@ fn number(key: &'static str, value: &str, low: u64, high: u64) -> Result<u64, Pr
 }
 
 impl Collected<'_> {
+    /// Removes the settings that those of a new line, about the port or a queue, replace.
+    fn forget(&mut self, queue: Option<u8>, words: &[(&str, &str)]) {
+        let count = self.port.get("queues").and_then(|(count, _)| count.parse::<u8>().ok());
+        if queue.zip(count).is_some_and(|(queue, count)| queue >= count) {
+            // A line about a queue that the port lacks gives it that queue.
+            self.port.remove("queues");
+        }
+        for (key, value) in words {
+            match (queue, *key) {
+                (Some(queue), "weight" | "quantum") => {
+                    let words = self.queues.entry(queue).or_default();
+                    words.retain(|known, _| !matches!(*known, "weight" | "quantum"));
+                }
+                (Some(queue), key) => {
+                    self.queues.entry(queue).or_default().remove(key);
+                }
+                (None, key) => {
+                    self.port.remove(key);
+                    if OF_EACH_QUEUE.contains(&key) {
+                        for words in self.queues.values_mut() {
+                            words.remove(key);
+                        }
+                    }
+                    if let (&"queues", Ok(count)) = (&key, value.parse::<u8>()) {
+                        self.queues.retain(|queue, _| *queue < count);
+                    }
+                }
+            }
+        }
+    }
+
     fn build(self) -> Result<PortConfig, ConfigError> {
         let Self { port, queues: own, line } = self;
         let get = |key: &'static str, low, high| match port.get(key) {

@@ -1,0 +1,357 @@
+//! The commands about counters, meters and registers, whether they are arrays or belong to the
+//! entries of a table.
+
+use crate::entries::{key, meter as rates};
+use crate::error::CommandError;
+use crate::names::{Named, find};
+use crate::operands::{Operands, range};
+use crate::session::{Item, Session, Sink};
+use crate::value::parse_data;
+use entities::schema::{Register, Table};
+use p4runtime::p4info::Schema;
+use p4runtime::proto::v1::{
+    self, CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Index, MeterEntry,
+    RegisterEntry, TableEntry, entity::Entity as Kind, update::Type,
+};
+
+/// The largest number of cells that one command reads or writes by index.
+const MOST_CELLS: u64 = 1 << 20;
+
+/// A counter or meter that a name stands for.
+pub(crate) enum Place<'s> {
+    /// An array with this id and number of cells.
+    Array { id: u32, size: Option<u64> },
+    /// The entries of a table.
+    Table(&'s Table),
+}
+
+/// Returns the counter with a name: an array, a direct counter, or the table of a direct counter.
+pub(crate) fn counter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, CommandError> {
+    let found = match find("counter", name, schema.counters().iter()) {
+        Ok(found) => return Ok(Place::Array { id: found.id.0, size: found.size }),
+        Err(error) => error,
+    };
+    let direct = find("counter", name, schema.direct_counters().iter());
+    let table = direct.ok().and_then(|direct| schema.tables().get(direct.table));
+    let has_one = schema.tables().iter().filter(|table| table.direct_counter.is_some());
+    let direct = schema.direct_counters().iter().map(Named::short);
+    table_or(found, table.or_else(|| find("table", name, has_one).ok()), direct)
+}
+
+/// Returns the meter with a name: an array, a direct meter, or the table of a direct meter.
+pub(crate) fn meter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, CommandError> {
+    let found = match find("meter", name, schema.meters().iter()) {
+        Ok(found) => return Ok(Place::Array { id: found.id.0, size: found.size }),
+        Err(error) => error,
+    };
+    let direct = find("meter", name, schema.direct_meters().iter());
+    let table = direct.ok().and_then(|direct| schema.tables().get(direct.table));
+    let has_one = schema.tables().iter().filter(|table| table.direct_meter.is_some());
+    let direct = schema.direct_meters().iter().map(Named::short);
+    table_or(found, table.or_else(|| find("table", name, has_one).ok()), direct)
+}
+
+/// Returns the table, or the error that no array was found, with the names of `direct` too.
+fn table_or<'s>(
+    error: CommandError,
+    table: Option<&'s Table>,
+    direct: impl Iterator<Item = &'s str>,
+) -> Result<Place<'s>, CommandError> {
+    if let Some(table) = table {
+        return Ok(Place::Table(table));
+    }
+    Err(match error {
+        CommandError::NoName { kind, name, meant, mut known } => {
+            let direct: Vec<&str> = direct.collect();
+            let meant = meant
+                .or_else(|| crate::names::meant(&name, direct.iter().copied()).map(str::to_owned));
+            known.extend(direct.into_iter().map(str::to_owned));
+            CommandError::NoName { kind, name, meant, known }
+        }
+        other => other,
+    })
+}
+
+/// Takes the index of a cell, or a range of them. Returns `[None]` for all cells if there is none.
+pub(crate) fn cells(
+    words: &mut Operands,
+    size: Option<u64>,
+) -> Result<Vec<Option<Index>>, CommandError> {
+    if words.peek().is_none() {
+        return Ok(vec![None]);
+    }
+    let text = words.next("an index")?;
+    let range = range(&text).ok_or_else(|| {
+        words.problem(format!("'{text}' is neither an index nor a range such as 2..5"))
+    })?;
+    if let Some(size) = size
+        && *range.end() >= size
+    {
+        return Err(words.problem(format!("index {} is not below the size {size}", range.end())));
+    }
+    if range.end() - range.start() >= MOST_CELLS {
+        return Err(words.problem(format!("a range has at most {MOST_CELLS} cells")));
+    }
+    let index = |index| Index { index: i64::try_from(index).unwrap_or(i64::MAX) };
+    Ok(range.map(|at| Some(index(at))).collect())
+}
+
+/// Takes the key of an entry of a table. Returns an entry without key for all entries if there is
+/// none.
+fn place_in(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError> {
+    let priority = words.number_option::<i32>("priority")?.unwrap_or(0);
+    let plain = TableEntry { table_id: table.id.0, priority, ..TableEntry::default() };
+    if words.take("default") {
+        return Ok(TableEntry { is_default_action: true, ..plain });
+    }
+    let matches = if words.peek().is_some() { key(table, words)? } else { Vec::new() };
+    Ok(TableEntry { r#match: matches, ..plain })
+}
+
+fn show_all(
+    session: &mut Session<'_>,
+    requests: Vec<v1::Entity>,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let found = session.query(requests)?;
+    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
+    Ok(())
+}
+
+fn modify(entity: v1::Entity) -> v1::Update {
+    v1::Update { r#type: Type::Modify as i32, entity: Some(entity) }
+}
+
+/// Writes the same data to a counter or meter of entries: of one entry, or of all for an entry
+/// without a key.
+fn write_direct(
+    session: &mut Session<'_>,
+    entry: TableEntry,
+    to: &dyn Fn(TableEntry) -> v1::Entity,
+) -> Result<(), CommandError> {
+    if !entry.r#match.is_empty() || entry.is_default_action {
+        return session.write(Type::Modify, to(entry));
+    }
+    let found = session.read(vec![entry.into()])?;
+    let keys = found.into_iter().filter_map(|found| match found.entity {
+        Some(Kind::TableEntry(entry)) => Some(crate::handles::key(&entry)),
+        _ => None,
+    });
+    let updates: Vec<v1::Update> = keys.map(|key| modify(to(key))).collect();
+    if updates.is_empty() { Ok(()) } else { session.write_all(updates) }
+}
+
+/// `counter read`: shows cells of a counter.
+pub(crate) fn read_counter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let name = words.next("the name of a counter")?;
+    let requests = match counter(&schema, &name)? {
+        Place::Array { id, size } => {
+            let cells = cells(&mut words, size)?.into_iter();
+            let cell = |index| CounterEntry { counter_id: id, index, data: None }.into();
+            cells.map(cell).collect()
+        }
+        Place::Table(table) => {
+            let table_entry = Some(place_in(table, &mut words)?);
+            vec![DirectCounterEntry { table_entry, data: None }.into()]
+        }
+    };
+    words.end()?;
+    show_all(session, requests, sink)
+}
+
+/// Writes the value of cells of a counter.
+pub(crate) fn put_counter(
+    session: &mut Session<'_>,
+    words: &mut Operands,
+    data: CounterData,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let name = words.next("the name of a counter")?;
+    match counter(&schema, &name)? {
+        Place::Array { id, size } => {
+            let cells = cells(words, size)?.into_iter();
+            words.end()?;
+            let data = Some(data);
+            let cell = |index| modify(CounterEntry { counter_id: id, index, data }.into());
+            session.write_all(cells.map(cell).collect())
+        }
+        Place::Table(table) => {
+            let entry = place_in(table, words)?;
+            words.end()?;
+            write_direct(session, entry, &|entry| {
+                DirectCounterEntry { table_entry: Some(entry), data: Some(data) }.into()
+            })
+        }
+    }
+}
+
+/// `counter write`: sets cells of a counter.
+pub(crate) fn write_counter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let packet_count = words.number_option("packets")?;
+    let byte_count = words.number_option("bytes")?;
+    if packet_count.is_none() && byte_count.is_none() {
+        return Err(words.problem("--packets N and --bytes N are missing"));
+    }
+    let data = CounterData {
+        packet_count: packet_count.unwrap_or(0),
+        byte_count: byte_count.unwrap_or(0),
+    };
+    put_counter(session, &mut words, data)
+}
+
+/// `counter reset`: sets cells of a counter to zero.
+pub(crate) fn reset_counter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    put_counter(session, &mut words, CounterData::default())
+}
+
+/// `meter read`: shows the rates of cells of a meter.
+pub(crate) fn read_meter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let name = words.next("the name of a meter")?;
+    let requests = match meter(&schema, &name)? {
+        Place::Array { id, size } => {
+            let cells = cells(&mut words, size)?.into_iter();
+            let cell = |index| MeterEntry { meter_id: id, index, ..MeterEntry::default() }.into();
+            cells.map(cell).collect()
+        }
+        Place::Table(table) => {
+            let table_entry = Some(place_in(table, &mut words)?);
+            vec![DirectMeterEntry { table_entry, ..DirectMeterEntry::default() }.into()]
+        }
+    };
+    words.end()?;
+    show_all(session, requests, sink)
+}
+
+/// Writes the rates of cells of a meter. Without rates, the meter marks all packets green.
+pub(crate) fn put_meter(
+    session: &mut Session<'_>,
+    words: &mut Operands,
+    config: Option<v1::MeterConfig>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let name = words.next("the name of a meter")?;
+    match meter(&schema, &name)? {
+        Place::Array { id, size } => {
+            let cells = cells(words, size)?.into_iter();
+            words.end()?;
+            let cell = |index| {
+                modify(MeterEntry { meter_id: id, index, config, ..MeterEntry::default() }.into())
+            };
+            session.write_all(cells.map(cell).collect())
+        }
+        Place::Table(table) => {
+            let entry = place_in(table, words)?;
+            words.end()?;
+            write_direct(session, entry, &|entry| {
+                let table_entry = Some(entry);
+                DirectMeterEntry { table_entry, config, ..DirectMeterEntry::default() }.into()
+            })
+        }
+    }
+}
+
+/// `meter write`: sets the rates of cells of a meter.
+pub(crate) fn write_meter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let text = words.last("RATE:BURST,RATE:BURST")?;
+    let config = rates(&text).ok_or_else(|| {
+        words.problem(format!(
+            "'{text}' is not RATE:BURST[,RATE:BURST[,EXCESS]], in units per second"
+        ))
+    })?;
+    put_meter(session, &mut words, Some(config))
+}
+
+/// `meter reset`: removes the rates of cells of a meter.
+pub(crate) fn reset_meter(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    put_meter(session, &mut words, None)
+}
+
+/// Takes the name of a register.
+fn register<'s>(schema: &'s Schema, words: &mut Operands) -> Result<&'s Register, CommandError> {
+    let name = words.next("the name of a register")?;
+    find("register", &name, schema.registers().iter())
+}
+
+/// `register read`: shows cells of a register.
+pub(crate) fn read_register(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let register = register(&schema, &mut words)?;
+    let cells = cells(&mut words, register.size)?.into_iter();
+    words.end()?;
+    let register_id = register.id.0;
+    let cell = |index| RegisterEntry { register_id, index, data: None }.into();
+    show_all(session, cells.map(cell).collect(), sink)
+}
+
+fn put_register(
+    session: &mut Session<'_>,
+    register: &Register,
+    cells: Vec<Option<Index>>,
+    data: &v1::P4Data,
+) -> Result<(), CommandError> {
+    let register_id = register.id.0;
+    let cell =
+        |index| modify(RegisterEntry { register_id, index, data: Some(data.clone()) }.into());
+    session.write_all(cells.into_iter().map(cell).collect())
+}
+
+/// `register write`: sets cells of a register.
+pub(crate) fn write_register(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let register = register(&schema, &mut words)?;
+    if words.len() != 2 {
+        return Err(words.problem("an index, or a range such as 2..5, and a value are needed"));
+    }
+    let text = words.last("a value")?;
+    let cells = cells(&mut words, register.size)?;
+    let data = parse_data(&register.name, &register.data, &text)?;
+    put_register(session, register, cells, &data)
+}
+
+/// `register reset`: sets cells of a register to their first value.
+pub(crate) fn reset_register(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let register = register(&schema, &mut words)?;
+    let cells = cells(&mut words, register.size)?;
+    words.end()?;
+    let data = p4runtime::data_message(&register.data.initial());
+    put_register(session, register, cells, &data)
+}

@@ -1,0 +1,124 @@
+//! The device that commands act on, as the caller provides it.
+
+use crate::error::DeviceError;
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::switch;
+use p4runtime::proto::v1::{self, stream_message_response};
+use std::time::Duration;
+
+/// A message that a device sends by itself: a packet-in, a list of digests, an idle entry.
+pub type Message = stream_message_response::Update;
+
+/// The handling of a pipeline that is pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PushAction {
+    /// The pipeline is only checked.
+    Verify,
+    /// The pipeline is checked, and stored for a later commit.
+    Save,
+    /// The pipeline takes effect, and the entries of the old one are gone.
+    Commit,
+    /// The pipeline takes effect, and entries are kept as far as possible.
+    Reconcile,
+    /// The stored pipeline takes effect. No files are named.
+    CommitSaved,
+}
+
+/// The end of a wait for messages of a device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Until {
+    /// The time after which the wait ends. Without one, only the user ends it.
+    pub time: Option<Duration>,
+}
+
+/// A port of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortState {
+    /// The number of the port.
+    pub number: u32,
+    /// Whether packets pass the port.
+    pub is_up: bool,
+}
+
+/// A device that a session controls. All methods wait for the answer. A method that writes makes
+/// the session the primary controller first, if it is not yet.
+pub trait Device {
+    /// Returns the id of the device.
+    fn id(&self) -> u64;
+
+    /// Returns the name of the session's role, which is empty for the default role.
+    fn role(&self) -> &str;
+
+    /// Reads the entities that requests select.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses or the connection fails.
+    fn read(&mut self, requests: &[v1::Entity]) -> Result<Vec<v1::Entity>, DeviceError>;
+
+    /// Writes updates. If one is refused, the others are written all the same.
+    ///
+    /// # Errors
+    /// Returns the first refusal, or the failure of the connection.
+    fn write(&mut self, updates: &[v1::Update]) -> Result<(), DeviceError>;
+
+    /// Returns the P4Info of the pipeline that the device runs, or `None` if it runs none.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses or the connection fails.
+    fn pipeline(&mut self) -> Result<Option<P4Info>, DeviceError>;
+
+    /// Pushes the pipeline in files: a program in P4 source or JSON, or a P4Info and a
+    /// configuration.
+    ///
+    /// # Errors
+    /// Returns an error if the files are no pipeline, or if the device refuses.
+    fn push(&mut self, files: &[String], action: PushAction) -> Result<(), DeviceError>;
+
+    /// Sends a packet.
+    ///
+    /// # Errors
+    /// Returns an error if the session cannot become primary or the connection fails.
+    fn send(&mut self, packet: v1::PacketOut) -> Result<(), DeviceError>;
+
+    /// Waits for messages and hands each to `take`, until `take` returns false or the wait ends.
+    ///
+    /// # Errors
+    /// Returns an error if the session cannot become primary or the connection fails.
+    fn listen(
+        &mut self,
+        until: Until,
+        take: &mut dyn FnMut(Message) -> bool,
+    ) -> Result<(), DeviceError>;
+
+    /// Returns the ports of the device.
+    ///
+    /// # Errors
+    /// Returns an error if the device does not list its ports.
+    fn ports(&mut self) -> Result<Vec<PortState>, DeviceError>;
+
+    /// Returns the queues of ports; those of all ports for an empty list.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses, or has no service for queues.
+    fn queues(&mut self, ports: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError>;
+
+    /// Replaces the queues of ports. `revision` is that of the queues that the change is based on.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses, or has no service for queues.
+    fn set_queues(
+        &mut self,
+        ports: Vec<switch::PortQueues>,
+        revision: u64,
+    ) -> Result<switch::SetQueuesResponse, DeviceError>;
+
+    /// Runs a packet through the program as if it had arrived on a port.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses, or has no service for injected packets.
+    fn inject(
+        &mut self,
+        packet: switch::InjectedPacket,
+        delivery: switch::Delivery,
+    ) -> Result<switch::InjectOutcome, DeviceError>;
+}

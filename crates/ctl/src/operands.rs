@@ -1,0 +1,138 @@
+//! The operands of a command: words and options (`--priority 10` or `--priority=10`).
+
+use crate::error::CommandError;
+use entities::written;
+use std::collections::VecDeque;
+
+/// The operands that have not been taken yet.
+#[derive(Debug)]
+pub(crate) struct Operands {
+    words: VecDeque<String>,
+    usage: String,
+}
+
+impl Operands {
+    pub(crate) fn new(words: impl IntoIterator<Item = String>, usage: impl Into<String>) -> Self {
+        Self { words: words.into_iter().collect(), usage: usage.into() }
+    }
+
+    /// Returns other words as operands of the same command.
+    pub(crate) fn fresh(&self, words: impl IntoIterator<Item = String>) -> Self {
+        Self::new(words, self.usage.clone())
+    }
+
+    /// Returns an error about the operands.
+    pub(crate) fn problem(&self, problem: impl Into<String>) -> CommandError {
+        CommandError::Usage { usage: self.usage.clone(), problem: problem.into() }
+    }
+
+    /// Takes an option with its value, if it is there.
+    pub(crate) fn option(&mut self, name: &str) -> Result<Option<String>, CommandError> {
+        let is_it = |word: &String| {
+            word.strip_prefix("--")
+                .and_then(|rest| rest.strip_prefix(name))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        };
+        let Some(at) = self.words.iter().position(is_it) else { return Ok(None) };
+        let word = self.words.remove(at).unwrap_or_default();
+        if let Some((_, value)) = word.split_once('=') {
+            return Ok(Some(value.to_owned()));
+        }
+        match self.words.remove(at) {
+            Some(value) => Ok(Some(value)),
+            None => Err(self.problem(format!("--{name} needs a value"))),
+        }
+    }
+
+    /// Takes an option whose value is a number, if it is there.
+    pub(crate) fn number_option<T: TryFrom<u64>>(
+        &mut self,
+        name: &str,
+    ) -> Result<Option<T>, CommandError> {
+        let Some(text) = self.option(name)? else { return Ok(None) };
+        match small(&text) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.problem(format!("--{name} {text} is no such number"))),
+        }
+    }
+
+    /// Takes an option whose value is a time such as `5s`, in nanoseconds.
+    pub(crate) fn time_option(&mut self, name: &str) -> Result<Option<u64>, CommandError> {
+        let Some(text) = self.option(name)? else { return Ok(None) };
+        match queues::time(&text) {
+            Ok(time) => Ok(Some(time.0)),
+            Err(error) => Err(self.problem(format!("--{name}: {error}"))),
+        }
+    }
+
+    /// Takes an option without a value, and returns whether it is there.
+    pub(crate) fn flag(&mut self, name: &str) -> bool {
+        let is_it = |word: &String| word.strip_prefix("--").is_some_and(|rest| rest == name);
+        let at = self.words.iter().position(is_it);
+        at.and_then(|at| self.words.remove(at)).is_some()
+    }
+
+    /// Returns the next word without taking it.
+    pub(crate) fn peek(&self) -> Option<&str> {
+        self.words.front().map(String::as_str)
+    }
+
+    /// Takes the next word. `what` says what it should be.
+    pub(crate) fn next(&mut self, what: &str) -> Result<String, CommandError> {
+        let word = self.words.pop_front();
+        word.ok_or_else(|| self.problem(format!("{what} is missing")))
+    }
+
+    /// Takes the next word if it is this one.
+    pub(crate) fn take(&mut self, word: &str) -> bool {
+        let is_next = self.peek() == Some(word);
+        if is_next {
+            self.words.pop_front();
+        }
+        is_next
+    }
+
+    /// Takes the next word, which must be a number.
+    pub(crate) fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Result<T, CommandError> {
+        let text = self.next(what)?;
+        small(&text).ok_or_else(|| self.problem(format!("'{text}' is not {what}")))
+    }
+
+    /// Takes all remaining words.
+    pub(crate) fn rest(&mut self) -> Vec<String> {
+        self.words.drain(..).collect()
+    }
+
+    /// Returns the number of remaining words.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Takes the last word.
+    pub(crate) fn last(&mut self, what: &str) -> Result<String, CommandError> {
+        let word = self.words.pop_back();
+        word.ok_or_else(|| self.problem(format!("{what} is missing")))
+    }
+
+    /// Returns an error if words are left.
+    pub(crate) fn end(&self) -> Result<(), CommandError> {
+        match self.peek() {
+            None => Ok(()),
+            Some(word) => Err(self.problem(format!("'{word}' is one word too many"))),
+        }
+    }
+}
+
+/// Returns the number that a text stands for, in any base.
+pub(crate) fn small<T: TryFrom<u64>>(text: &str) -> Option<T> {
+    let bytes = written::number(text)?;
+    let number = entities::value::decode(&bytes).and_then(|number| u64::try_from(number).ok())?;
+    T::try_from(number).ok()
+}
+
+/// Returns the positions that a text names: `3`, or `2..5` with both ends.
+pub(crate) fn range(text: &str) -> Option<std::ops::RangeInclusive<u64>> {
+    let (low, high) = text.split_once("..").unwrap_or((text, text));
+    let (low, high) = (small::<u64>(low)?, small::<u64>(high)?);
+    (low <= high).then_some(low..=high)
+}

@@ -1,0 +1,221 @@
+//! The commands about queues and injected packets, which the switch's own service has.
+
+use crate::entries::hexadecimal;
+use crate::error::CommandError;
+use crate::operands::{Operands, small};
+use crate::session::{Session, Sink};
+use crate::view::{View, digits, packet_in};
+use p4runtime::control;
+use p4runtime::proto::switch::{
+    Delivery, InjectedPacket, PortQueues, QueueState, injected_packet::Ingress,
+};
+use queues::Configuration;
+use serde_json::json;
+
+/// Reads the queues of ports and their revision.
+fn read(session: &mut Session<'_>, ports: &[u32]) -> Result<(Configuration, u64), CommandError> {
+    let answer = session.device.queues(ports)?;
+    let configuration = control::configuration(&answer.ports).map_err(|error| {
+        CommandError::Missing(format!("the device tells impossible queues: {error}"))
+    })?;
+    Ok((configuration, answer.revision))
+}
+
+/// Takes numbers of ports.
+fn ports(words: &mut Operands) -> Result<Vec<u32>, CommandError> {
+    let texts = words.rest();
+    let port = |text: &String| {
+        small(text).ok_or_else(|| words.problem(format!("'{text}' is not the number of a port")))
+    };
+    texts.iter().map(port).collect()
+}
+
+/// `queue dump`: shows the configuration of queues as lines that `queue set` takes.
+pub(crate) fn dump(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let ports = ports(&mut words)?;
+    let (configuration, _) = read(session, &ports)?;
+    for line in configuration.lines() {
+        let json = json!({ "kind": "queue", "line": line });
+        sink(View::new(format!("queue set {line}"), json).into());
+    }
+    Ok(())
+}
+
+/// `queue show`: shows what waits in queues, and their counters.
+pub(crate) fn show(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let ports = ports(&mut words)?;
+    for port in session.device.queues(&ports)?.states {
+        for queue in &port.queues {
+            sink(state(port.port, queue));
+        }
+    }
+    Ok(())
+}
+
+fn state(port: u32, queue: &QueueState) -> crate::session::Item {
+    let drops = [
+        ("depth", queue.dropped_depth),
+        ("buffer", queue.dropped_buffer),
+        ("RED", queue.dropped_red),
+        ("the program", queue.dropped_behind),
+    ];
+    let dropped: String = drops
+        .iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(reason, count)| format!(", {count} dropped by {reason}"))
+        .collect();
+    let marked = match queue.marked {
+        0 => String::new(),
+        marked => format!(", {marked} marked"),
+    };
+    let text = format!(
+        "port {port} queue {}: {} packets ({} bytes) wait, at most {}; {} entered, {} sent{dropped}{marked}",
+        queue.queue,
+        queue.depth_packets,
+        queue.depth_bytes,
+        queue.deepest_packets,
+        queue.enqueued,
+        queue.sent,
+    );
+    let json = json!({
+        "kind": "queue state", "port": port, "queue": queue.queue,
+        "depth_packets": queue.depth_packets, "depth_bytes": queue.depth_bytes,
+        "deepest_packets": queue.deepest_packets,
+        "enqueued": queue.enqueued, "enqueued_bytes": queue.enqueued_bytes,
+        "sent": queue.sent, "sent_bytes": queue.sent_bytes,
+        "dropped_depth": queue.dropped_depth, "dropped_buffer": queue.dropped_buffer,
+        "dropped_red": queue.dropped_red, "dropped_behind": queue.dropped_behind,
+        "marked": queue.marked,
+    });
+    View::new(text, json).into()
+}
+
+/// `queue set`: changes settings of a port's queues, or of one queue. Settings that are not named
+/// stay as they are.
+pub(crate) fn set(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let line = words.rest().join(" ");
+    let is_port = |word: &str| word.strip_prefix("port=").and_then(small::<u32>);
+    let port = line.split_whitespace().find_map(is_port);
+    let port = port.ok_or_else(|| words.problem("port=NUMBER is missing"))?;
+    change(session, &[port], &|lines| lines.push(line.clone()), sink)
+}
+
+/// Changes the queues of ports by lines that replace settings of the present ones.
+pub(crate) fn change(
+    session: &mut Session<'_>,
+    ports: &[u32],
+    lines: &dyn Fn(&mut Vec<String>),
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let (present, revision) = read(session, ports)?;
+    let mut changed = present.lines();
+    lines(&mut changed);
+    let configuration = Configuration::parse_latest(&changed);
+    let configuration = configuration.map_err(|error| CommandError::Missing(error.to_string()))?;
+    let ports = configuration.0.iter();
+    let ports = ports.map(|(port, config)| control::message(*port, config)).collect();
+    put(session, ports, revision, sink)
+}
+
+/// `queue clear`: removes the queues of ports.
+pub(crate) fn clear(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let ports = ports(&mut words)?;
+    if ports.is_empty() {
+        return Err(words.problem("the number of a port is missing"));
+    }
+    let (_, revision) = read(session, &ports)?;
+    let none = |port| PortQueues { port, ..PortQueues::default() };
+    put(session, ports.into_iter().map(none).collect(), revision, sink)
+}
+
+fn put(
+    session: &mut Session<'_>,
+    ports: Vec<PortQueues>,
+    revision: u64,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    if session.is_dry {
+        let request = p4runtime::proto::switch::SetQueuesRequest {
+            device_id: session.device.id(),
+            ports,
+            expected_revision: Some(revision),
+            ..Default::default()
+        };
+        session.show("planimeter.switch.v1.SetQueuesRequest", &request);
+        return Ok(());
+    }
+    let answer = session.device.set_queues(ports, revision)?;
+    if answer.dropped > 0 {
+        let text = format!("{} packets were dropped, because their queue is gone", answer.dropped);
+        sink(View::new(text, json!({ "kind": "queues set", "dropped": answer.dropped })).into());
+    }
+    Ok(())
+}
+
+/// `inject`: runs a packet through the program as if it had arrived on a port.
+pub(crate) fn inject(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let delivery = match words.flag("send") {
+        true => Delivery::Send,
+        false => Delivery::Return,
+    };
+    let port = words.next("the port")?;
+    let text = words.next("the bytes of a packet")?;
+    words.end()?;
+    let payload = hexadecimal(&text)
+        .ok_or_else(|| words.problem("the bytes of a packet are pairs of hexadecimal digits"))?;
+    let ingress = Some(small(&port).map_or(Ingress::PortName(port), Ingress::Port));
+    let packet = InjectedPacket { tag: 0, ingress, payload };
+    if session.is_dry {
+        let (device_id, packets) = (session.device.id(), vec![packet]);
+        let request = p4runtime::proto::switch::InjectRequest {
+            device_id,
+            packets,
+            delivery: delivery.into(),
+        };
+        session.show("planimeter.switch.v1.InjectRequest", &request);
+        return Ok(());
+    }
+    let schema = session.schema().ok();
+    let outcome = session.device.inject(packet, delivery)?;
+    if let Some(error) = outcome.error {
+        return Err(CommandError::Missing(format!("the packet did not run: {}", error.message)));
+    }
+    for output in &outcome.outputs {
+        let payload = digits(&output.payload);
+        let name = match output.port_name.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", output.port_name),
+        };
+        sink(View::new(
+            format!("port {}{name}: {payload}", output.port),
+            json!({ "kind": "output", "port": output.port, "port_name": output.port_name, "payload": payload }),
+        ).into());
+    }
+    for packet in &outcome.packet_ins {
+        sink(packet_in(schema.as_deref(), packet).into());
+    }
+    if outcome.outputs.is_empty() && outcome.packet_ins.is_empty() {
+        sink(View::new("dropped", json!({ "kind": "dropped" })).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! The commands about multicast groups and clone sessions.
+
+use crate::entries::port_bytes;
+use crate::error::CommandError;
+use crate::operands::{Operands, small};
+use crate::session::{Item, Session, Sink};
+use p4runtime::proto::v1::packet_replication_engine_entry::Type as Replication;
+use p4runtime::proto::v1::{
+    self, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
+    replica::PortKind, update::Type,
+};
+
+/// Returns an entity of the packet replication engine.
+pub(crate) fn entity(replication: Replication) -> v1::Entity {
+    PacketReplicationEngineEntry { r#type: Some(replication) }.into()
+}
+
+/// Returns a replica: `PORT`, or `PORT:INSTANCE`.
+fn replica(text: &str) -> Option<Replica> {
+    let (port, instance) = match text.rsplit_once(':') {
+        Some((port, instance)) => (port, small(instance)?),
+        None => (text, 0),
+    };
+    let port_kind = match small(port) {
+        // Servers of all versions of P4Runtime read this form of a port.
+        Some(number) => PortKind::EgressPort(number),
+        None if port.is_empty() => return None,
+        None => PortKind::Port(port_bytes(port)),
+    };
+    Some(Replica { instance, port_kind: Some(port_kind), ..Replica::default() })
+}
+
+fn replicas(words: &mut Operands) -> Result<Vec<Replica>, CommandError> {
+    let all = words.rest();
+    let one = |text: &String| {
+        replica(text).ok_or_else(|| {
+            words.problem(format!("'{text}' is no copy; one is PORT or PORT:INSTANCE"))
+        })
+    };
+    all.iter().map(one).collect()
+}
+
+/// Takes a number above zero, as P4Runtime has them for groups and sessions.
+fn id(words: &mut Operands, what: &str) -> Result<u32, CommandError> {
+    match words.number(what)? {
+        0 => Err(words.problem(format!("{what} is a number from 1 on"))),
+        id => Ok(id),
+    }
+}
+
+fn write_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    kind: Type,
+) -> Result<(), CommandError> {
+    let multicast_group_id = id(&mut words, "the number of a multicast group")?;
+    let replicas = if kind == Type::Delete { Vec::new() } else { replicas(&mut words)? };
+    words.end()?;
+    let group = MulticastGroupEntry { multicast_group_id, replicas, ..Default::default() };
+    session.write(kind, entity(Replication::MulticastGroupEntry(group)))
+}
+
+/// `multicast add`: adds a multicast group.
+pub(crate) fn add_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_group(session, words, Type::Insert)
+}
+
+/// `multicast modify`: replaces the copies of a multicast group.
+pub(crate) fn modify_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_group(session, words, Type::Modify)
+}
+
+/// `multicast delete`: removes a multicast group.
+pub(crate) fn delete_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_group(session, words, Type::Delete)
+}
+
+/// Takes the number that a dump selects, where 0 stands for all.
+fn selected(words: &mut Operands) -> Result<u32, CommandError> {
+    let id = if words.peek().is_some() { words.number("a number")? } else { 0 };
+    words.end()?;
+    Ok(id)
+}
+
+/// `multicast dump`: shows multicast groups.
+pub(crate) fn dump_groups(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let multicast_group_id = selected(&mut words)?;
+    let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
+    let found = session.query(vec![entity(Replication::MulticastGroupEntry(group))])?;
+    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
+    Ok(())
+}
+
+fn write_clone(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    kind: Type,
+) -> Result<(), CommandError> {
+    let class_of_service = words.number_option("class")?.unwrap_or(0);
+    let packet_length_bytes = words.number_option("truncate")?.unwrap_or(0);
+    let session_id = id(&mut words, "the number of a clone session")?;
+    let replicas = if kind == Type::Delete { Vec::new() } else { replicas(&mut words)? };
+    words.end()?;
+    let entry = CloneSessionEntry { session_id, replicas, class_of_service, packet_length_bytes };
+    session.write(kind, entity(Replication::CloneSessionEntry(entry)))
+}
+
+/// `clone add`: adds a clone session.
+pub(crate) fn add_clone(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_clone(session, words, Type::Insert)
+}
+
+/// `clone modify`: replaces the copies of a clone session.
+pub(crate) fn modify_clone(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_clone(session, words, Type::Modify)
+}
+
+/// `clone delete`: removes a clone session.
+pub(crate) fn delete_clone(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    write_clone(session, words, Type::Delete)
+}
+
+/// `clone dump`: shows clone sessions.
+pub(crate) fn dump_clones(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let session_id = selected(&mut words)?;
+    let entry = CloneSessionEntry { session_id, ..CloneSessionEntry::default() };
+    let found = session.query(vec![entity(Replication::CloneSessionEntry(entry))])?;
+    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! A session with a device: the pipeline that names are looked up in, and what the commands of the
+//! session remember.
+
+use crate::device::Device;
+use crate::error::{CommandError, DeviceError};
+use crate::handles::Handles;
+use crate::nodes::Nodes;
+use entities::Code;
+use p4runtime::p4info::Schema;
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::{self, update::Type};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A result of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item {
+    /// An entity of the device.
+    Entity(Box<v1::Entity>),
+    /// Any other result.
+    Fact {
+        /// The result for people.
+        text: String,
+        /// The result for programs.
+        json: Value,
+    },
+}
+
+/// The receiver of results, which are handed over as soon as they are there.
+pub(crate) type Sink<'s> = dyn FnMut(Item) + 's;
+
+/// The number of updates in one request.
+const BATCH: usize = 500;
+
+/// A session with a device.
+pub struct Session<'d> {
+    pub(crate) device: &'d mut dyn Device,
+    schema: Option<Arc<Schema>>,
+    /// Whether writes are shown instead of sent.
+    pub(crate) is_dry: bool,
+    /// The requests that were shown instead of sent, which no command has handed over yet.
+    pub(crate) shown: Vec<Item>,
+    pub(crate) handles: Handles,
+    pub(crate) nodes: Nodes,
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Session").field("device", &self.device.id()).finish_non_exhaustive()
+    }
+}
+
+impl<'d> Session<'d> {
+    /// Starts a session, and reads the pipeline of the device.
+    ///
+    /// # Errors
+    /// Returns an error if the device does not tell its pipeline.
+    pub fn new(device: &'d mut dyn Device, is_dry: bool) -> Result<Self, CommandError> {
+        let mut session = Self {
+            device,
+            schema: None,
+            is_dry,
+            shown: Vec::new(),
+            handles: Handles::default(),
+            nodes: Nodes::default(),
+        };
+        session.learn_pipeline()?;
+        Ok(session)
+    }
+
+    /// Reads the pipeline of the device again.
+    pub(crate) fn learn_pipeline(&mut self) -> Result<(), CommandError> {
+        let p4info = self.device.pipeline()?;
+        self.schema = p4info.map(checked).transpose()?;
+        self.handles = Handles::default();
+        Ok(())
+    }
+
+    /// Returns the pipeline of the device.
+    ///
+    /// # Errors
+    /// Returns an error if the device has none.
+    pub fn schema(&self) -> Result<Arc<Schema>, CommandError> {
+        self.schema.clone().ok_or(CommandError::NoPipeline)
+    }
+
+    /// Returns the pipeline of the device, or `None` if the device has none.
+    #[must_use]
+    pub fn known_schema(&self) -> Option<&Schema> {
+        self.schema.as_deref()
+    }
+
+    /// Reads entities that are the result of a command. In a dry run, the request is shown instead.
+    pub(crate) fn query(
+        &mut self,
+        requests: Vec<v1::Entity>,
+    ) -> Result<Vec<v1::Entity>, CommandError> {
+        if self.is_dry {
+            let (device_id, role) = (self.device.id(), self.device.role().to_owned());
+            let request = v1::ReadRequest { device_id, role, entities: requests };
+            self.show("p4.v1.ReadRequest", &request);
+            return Ok(Vec::new());
+        }
+        self.read(requests)
+    }
+
+    /// Reads entities that a command needs to make its request, also in a dry run.
+    pub(crate) fn read(
+        &mut self,
+        requests: Vec<v1::Entity>,
+    ) -> Result<Vec<v1::Entity>, CommandError> {
+        Ok(self.device.read(&requests)?)
+    }
+
+    /// Writes updates.
+    pub(crate) fn write_all(&mut self, updates: Vec<v1::Update>) -> Result<(), CommandError> {
+        if self.is_dry {
+            let (device_id, role) = (self.device.id(), self.device.role().to_owned());
+            let request = v1::WriteRequest { device_id, role, updates, ..Default::default() };
+            self.show("p4.v1.WriteRequest", &request);
+            return Ok(());
+        }
+        for batch in updates.chunks(BATCH) {
+            self.device.write(batch)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an entity.
+    pub(crate) fn write(
+        &mut self,
+        kind: Type,
+        entity: impl Into<v1::Entity>,
+    ) -> Result<(), CommandError> {
+        self.write_all(vec![v1::Update { r#type: kind as i32, entity: Some(entity.into()) }])
+    }
+
+    /// Inserts an entity, or modifies it if it exists.
+    pub(crate) fn put(&mut self, entity: v1::Entity) -> Result<(), CommandError> {
+        match self.write(Type::Insert, entity.clone()) {
+            Err(CommandError::Device(error)) if error.has_code(Code::AlreadyExists) => {
+                self.write(Type::Modify, entity)
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Deletes entities.
+    pub(crate) fn delete_all(
+        &mut self,
+        entities: impl Iterator<Item = v1::Entity>,
+    ) -> Result<(), CommandError> {
+        let kind = Type::Delete as i32;
+        let delete = |entity| v1::Update { r#type: kind, entity: Some(entity) };
+        let updates: Vec<v1::Update> = entities.map(delete).collect();
+        if updates.is_empty() { Ok(()) } else { self.write_all(updates) }
+    }
+
+    /// Shows a request that is not sent.
+    pub(crate) fn show<M: prost::Message>(&mut self, name: &'static str, request: &M) {
+        let text = format!("{name} {{{}}}", protos::text(name, request));
+        let json = serde_json::json!({ "request": name, "text": protos::text(name, request) });
+        self.shown.push(Item::Fact { text, json });
+    }
+}
+
+fn checked(p4info: P4Info) -> Result<Arc<Schema>, CommandError> {
+    Schema::new(p4info).map_err(|error| {
+        CommandError::Device(DeviceError::Unsupported(format!(
+            "the P4Info of its pipeline is wrong: {error}"
+        )))
+    })
+}

@@ -1,0 +1,290 @@
+//! The commands of simple_switch_CLI about action profiles. The same command exists for a profile
+//! (`act_prof_...`) and, in older versions, for its table (`table_indirect_...`).
+
+use crate::entries::call;
+use crate::error::CommandError;
+use crate::names::{Named as _, find};
+use crate::operands::Operands;
+use crate::session::{Item, Session, Sink};
+use crate::view::View;
+use entities::schema::{ActionProfile, Implementation};
+use p4runtime::p4info::Schema;
+use p4runtime::proto::v1::{
+    self, ActionProfileGroup, ActionProfileMember, action_profile_group::Member,
+    entity::Entity as Kind, update::Type,
+};
+use serde_json::json;
+
+/// Takes the number of a member or group of BMv2, which is one less than that of P4Runtime.
+pub(super) fn id(words: &mut Operands) -> Result<u32, CommandError> {
+    let number: u32 = words.number("the number of a member or group")?;
+    number.checked_add(1).ok_or_else(|| words.problem("the number is too large"))
+}
+
+/// Takes the name of an action profile, or of a table that has one.
+fn profile<'s>(
+    schema: &'s Schema,
+    words: &mut Operands,
+) -> Result<&'s ActionProfile, CommandError> {
+    let name = words.next("the name of an action profile")?;
+    let found = find("action profile", &name, schema.action_profiles().iter());
+    let implemented = schema.tables().iter().filter(|table| table.implementation.is_some());
+    let table = find("table", &name, implemented);
+    match (found, table.map(|table| table.implementation)) {
+        (Ok(found), _) => Ok(found),
+        (Err(error), Ok(Some(Implementation::ActionProfile(id)))) => {
+            schema.action_profiles().get(id).ok_or(error)
+        }
+        (Err(error), _) => Err(error),
+    }
+}
+
+/// Returns the smallest number from 1 on that is not used.
+fn free(used: impl Iterator<Item = u32>) -> u32 {
+    let used: std::collections::BTreeSet<u32> = used.collect();
+    (1..).find(|id| !used.contains(id)).unwrap_or(u32::MAX)
+}
+
+fn members(
+    session: &mut Session<'_>,
+    request: ActionProfileMember,
+) -> Result<Vec<ActionProfileMember>, CommandError> {
+    let found = session.read(vec![request.into()])?;
+    Ok(found
+        .into_iter()
+        .filter_map(|found| match found.entity {
+            Some(Kind::ActionProfileMember(member)) => Some(member),
+            _ => None,
+        })
+        .collect())
+}
+
+fn groups(
+    session: &mut Session<'_>,
+    request: ActionProfileGroup,
+) -> Result<Vec<ActionProfileGroup>, CommandError> {
+    let found = session.read(vec![request.into()])?;
+    Ok(found
+        .into_iter()
+        .filter_map(|found| match found.entity {
+            Some(Kind::ActionProfileGroup(group)) => Some(group),
+            _ => None,
+        })
+        .collect())
+}
+
+fn created(kind: &str, profile: &ActionProfile, id: u32) -> Item {
+    let text =
+        format!("{kind} {} of {} was created (number {id} in P4Runtime)", id - 1, profile.short());
+    let json = json!({
+        "kind": "created", "what": kind, "profile": profile.name, "handle": id - 1, "id": id,
+    });
+    View::new(text, json).into()
+}
+
+/// `act_prof_create_member`.
+pub(crate) fn create_member(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let profile = profile(&schema, &mut words)?;
+    let action = Some(call(&schema, &profile.actions, &mut words)?);
+    let action_profile_id = profile.id.0;
+    let all = ActionProfileMember { action_profile_id, ..ActionProfileMember::default() };
+    let member_id = free(members(session, all)?.iter().map(|member| member.member_id));
+    session.write(Type::Insert, ActionProfileMember { action_profile_id, member_id, action })?;
+    sink(created("member", profile, member_id));
+    Ok(())
+}
+
+/// `act_prof_modify_member`.
+pub(crate) fn modify_member(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let profile = profile(&schema, &mut words)?;
+    let name = words.next("the name of an action")?;
+    let member_id = id(&mut words)?;
+    let rest = words.rest();
+    let mut words = words.fresh(std::iter::once(name).chain(rest));
+    let action = Some(call(&schema, &profile.actions, &mut words)?);
+    let action_profile_id = profile.id.0;
+    session.write(Type::Modify, ActionProfileMember { action_profile_id, member_id, action })
+}
+
+/// `act_prof_delete_member`.
+pub(crate) fn delete_member(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let action_profile_id = profile(&schema, &mut words)?.id.0;
+    let member_id = id(&mut words)?;
+    words.end()?;
+    session.write(Type::Delete, ActionProfileMember { action_profile_id, member_id, action: None })
+}
+
+/// Takes the name of an action selector.
+fn selector<'s>(
+    schema: &'s Schema,
+    words: &mut Operands,
+) -> Result<&'s ActionProfile, CommandError> {
+    let profile = profile(schema, words)?;
+    match profile.with_selector {
+        true => Ok(profile),
+        false => Err(words.problem(format!(
+            "{} is an action profile without selector, which has no groups",
+            profile.short()
+        ))),
+    }
+}
+
+/// `act_prof_create_group`.
+pub(crate) fn create_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let profile = selector(&schema, &mut words)?;
+    words.end()?;
+    let action_profile_id = profile.id.0;
+    let all = ActionProfileGroup { action_profile_id, ..ActionProfileGroup::default() };
+    let group_id = free(groups(session, all.clone())?.iter().map(|group| group.group_id));
+    session.write(Type::Insert, ActionProfileGroup { group_id, ..all })?;
+    sink(created("group", profile, group_id));
+    Ok(())
+}
+
+/// `act_prof_delete_group`.
+pub(crate) fn delete_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let action_profile_id = selector(&schema, &mut words)?.id.0;
+    let group_id = id(&mut words)?;
+    words.end()?;
+    let group = ActionProfileGroup { action_profile_id, group_id, ..ActionProfileGroup::default() };
+    session.write(Type::Delete, group)
+}
+
+/// Changes the members of a group, which P4Runtime writes as a whole.
+fn change_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    change: fn(&mut Vec<Member>, u32),
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let profile = selector(&schema, &mut words)?;
+    let action_profile_id = profile.id.0;
+    let (member, group_id) = (id(&mut words)?, id(&mut words)?);
+    words.end()?;
+    let request =
+        ActionProfileGroup { action_profile_id, group_id, ..ActionProfileGroup::default() };
+    let found = groups(session, request)?.into_iter().next();
+    let mut group = found.ok_or_else(|| {
+        CommandError::Missing(format!("{} has no group {}", profile.short(), group_id - 1))
+    })?;
+    change(&mut group.members, member);
+    session.write(Type::Modify, group)
+}
+
+/// `act_prof_add_member_to_group`.
+pub(crate) fn add_to_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    change_group(session, words, |members, member_id| {
+        members.push(Member { member_id, weight: 1, watch_kind: None });
+    })
+}
+
+/// `act_prof_remove_member_from_group`.
+pub(crate) fn remove_from_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    change_group(session, words, |members, member_id| {
+        members.retain(|member| member.member_id != member_id);
+    })
+}
+
+/// Shows a member or group, with its number in BMv2.
+fn numbered(session: &Session<'_>, found: v1::Entity) -> Item {
+    let number = match &found.entity {
+        Some(Kind::ActionProfileMember(member)) => member.member_id.saturating_sub(1),
+        Some(Kind::ActionProfileGroup(group)) => group.group_id.saturating_sub(1),
+        _ => return Item::Entity(Box::new(found)),
+    };
+    let View { text, mut json } =
+        crate::view::view(session.known_schema(), &Item::Entity(Box::new(found)));
+    if let Some(fields) = json.as_object_mut() {
+        fields.insert("handle".to_owned(), json!(number));
+    }
+    View::new(format!("{text}  # number {number} of simple_switch_CLI"), json).into()
+}
+
+fn show(
+    session: &mut Session<'_>,
+    requests: Vec<v1::Entity>,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    for found in session.query(requests)? {
+        sink(numbered(session, found));
+    }
+    Ok(())
+}
+
+/// `act_prof_dump`.
+pub(crate) fn dump(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let profile = profile(&schema, &mut words)?;
+    words.end()?;
+    let action_profile_id = profile.id.0;
+    let members = ActionProfileMember { action_profile_id, ..ActionProfileMember::default() };
+    let groups = ActionProfileGroup { action_profile_id, ..ActionProfileGroup::default() };
+    let groups = profile.with_selector.then(|| groups.into());
+    show(session, std::iter::once(members.into()).chain(groups).collect(), sink)
+}
+
+/// `act_prof_dump_member` and `table_dump_member`.
+pub(crate) fn dump_member(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let action_profile_id = profile(&schema, &mut words)?.id.0;
+    let member_id = id(&mut words)?;
+    words.end()?;
+    let request = ActionProfileMember { action_profile_id, member_id, action: None };
+    show(session, vec![request.into()], sink)
+}
+
+/// `act_prof_dump_group` and `table_dump_group`.
+pub(crate) fn dump_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let action_profile_id = selector(&schema, &mut words)?.id.0;
+    let group_id = id(&mut words)?;
+    words.end()?;
+    let request =
+        ActionProfileGroup { action_profile_id, group_id, ..ActionProfileGroup::default() };
+    show(session, vec![request.into()], sink)
+}

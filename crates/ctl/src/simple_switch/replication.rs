@@ -1,0 +1,310 @@
+//! The commands of simple_switch_CLI about multicast groups and mirroring sessions.
+
+use crate::error::CommandError;
+use crate::nodes::{Node, replica};
+use crate::operands::Operands;
+use crate::replication::entity;
+use crate::session::{Item, Session, Sink};
+use crate::view::View;
+use p4runtime::proto::v1::packet_replication_engine_entry::Type as Replication;
+use p4runtime::proto::v1::{
+    CloneSessionEntry, MulticastGroupEntry, Replica, entity::Entity as Kind, update::Type,
+};
+use serde_json::json;
+
+/// The reason why a command about link aggregation groups is refused.
+pub(crate) const NO_LAGS: &str = "its multicast groups have no link aggregation groups; name the ports, or use `--watch` in action selectors";
+
+/// Takes the ports of a node.
+fn ports(words: &mut Operands, command: &'static str) -> Result<Vec<u32>, CommandError> {
+    let mut ports = Vec::new();
+    while words.peek().is_some() {
+        if words.take("|") {
+            // Files write the separator without groups behind it too.
+            if words.peek().is_none() {
+                break;
+            }
+            return Err(CommandError::Impossible { command, reason: NO_LAGS.to_owned() });
+        }
+        ports.push(words.number("the number of a port")?);
+    }
+    Ok(ports)
+}
+
+fn group_id(words: &mut Operands) -> Result<u32, CommandError> {
+    match words.number("the number of a multicast group")? {
+        0 => Err(words.problem("P4Runtime has no multicast group 0; groups count from 1")),
+        id => Ok(id),
+    }
+}
+
+/// `mc_mgrp_create`.
+pub(crate) fn create_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let multicast_group_id = group_id(&mut words)?;
+    words.end()?;
+    let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
+    session.write(Type::Insert, entity(Replication::MulticastGroupEntry(group)))
+}
+
+/// `mc_mgrp_destroy`.
+pub(crate) fn destroy_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let multicast_group_id = group_id(&mut words)?;
+    words.end()?;
+    let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
+    session.write(Type::Delete, entity(Replication::MulticastGroupEntry(group)))?;
+    session.nodes.dissociate(multicast_group_id);
+    Ok(())
+}
+
+/// `mc_node_create`.
+pub(crate) fn create_node(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let instance = words.number("a replication id")?;
+    let ports = ports(&mut words, "mc_node_create")?;
+    let number = session.nodes.add(Node { instance, ports, group: None });
+    let text = format!("node {number} was created");
+    sink(View::new(text, json!({ "kind": "created", "what": "node", "handle": number })).into());
+    Ok(())
+}
+
+/// Changes the copies of a group: removes some, and then adds others.
+fn change(
+    session: &mut Session<'_>,
+    group: u32,
+    gone: &[Replica],
+    more: Vec<Replica>,
+) -> Result<(), CommandError> {
+    let mut entry = read_group(session, group)?.ok_or_else(|| {
+        CommandError::Missing(format!(
+            "there is no multicast group {group}; `mc_mgrp_create {group}` makes it"
+        ))
+    })?;
+    for one in gone {
+        if let Some(at) = entry.replicas.iter().position(|replica| is_same(replica, one)) {
+            entry.replicas.remove(at);
+        }
+    }
+    entry.replicas.extend(more);
+    session.write(Type::Modify, entity(Replication::MulticastGroupEntry(entry)))
+}
+
+/// Returns whether two copies go to the same port with the same instance, whichever form the device
+/// returns ports in.
+fn is_same(first: &Replica, second: &Replica) -> bool {
+    use p4runtime::proto::v1::replica::PortKind;
+
+    let port = |replica: &Replica| match &replica.port_kind {
+        None => Some(0),
+        Some(PortKind::EgressPort(port)) => Some(u128::from(*port)),
+        Some(PortKind::Port(port)) => entities::value::decode(port),
+    };
+    first.instance == second.instance && port(first) == port(second)
+}
+
+fn read_group(
+    session: &mut Session<'_>,
+    multicast_group_id: u32,
+) -> Result<Option<MulticastGroupEntry>, CommandError> {
+    let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
+    let found = session.read(vec![entity(Replication::MulticastGroupEntry(group))])?;
+    Ok(found.into_iter().find_map(|found| match found.entity {
+        Some(Kind::PacketReplicationEngineEntry(entry)) => match entry.r#type {
+            Some(Replication::MulticastGroupEntry(group)) => Some(group),
+            _ => None,
+        },
+        _ => None,
+    }))
+}
+
+/// `mc_node_associate`.
+pub(crate) fn associate(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let (group, number) = (group_id(&mut words)?, words.number("the number of a node")?);
+    words.end()?;
+    let node = session.nodes.get(number)?.clone();
+    if let Some(other) = node.group {
+        return Err(CommandError::Missing(format!(
+            "node {number} belongs to group {other}; `mc_node_dissociate {other} {number}` frees it"
+        )));
+    }
+    change(session, group, &[], node.replicas().collect())?;
+    session.nodes.get(number)?.group = Some(group);
+    Ok(())
+}
+
+/// `mc_node_dissociate`.
+pub(crate) fn dissociate(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let (group, number) = (group_id(&mut words)?, words.number("the number of a node")?);
+    words.end()?;
+    let node = session.nodes.get(number)?.clone();
+    if node.group != Some(group) {
+        return Err(CommandError::Missing(format!(
+            "node {number} does not belong to group {group}"
+        )));
+    }
+    let gone: Vec<Replica> = node.replicas().collect();
+    change(session, group, &gone, Vec::new())?;
+    session.nodes.get(number)?.group = None;
+    Ok(())
+}
+
+/// `mc_node_update`.
+pub(crate) fn update_node(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let number = words.number("the number of a node")?;
+    let ports = ports(&mut words, "mc_node_update")?;
+    let old = session.nodes.get(number)?.clone();
+    let new = Node { ports, ..old.clone() };
+    if let Some(group) = old.group {
+        let gone: Vec<Replica> = old.replicas().collect();
+        change(session, group, &gone, new.replicas().collect())?;
+    }
+    *session.nodes.get(number)? = new;
+    Ok(())
+}
+
+/// `mc_node_destroy`.
+pub(crate) fn destroy_node(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let number = words.number("the number of a node")?;
+    words.end()?;
+    let node = session.nodes.get(number)?.clone();
+    if let Some(group) = node.group {
+        let gone: Vec<Replica> = node.replicas().collect();
+        change(session, group, &gone, Vec::new())?;
+    }
+    session.nodes.remove(number);
+    Ok(())
+}
+
+/// `mc_dump`: groups with their copies, and the nodes of this session behind each.
+pub(crate) fn dump(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    words.end()?;
+    let all = entity(Replication::MulticastGroupEntry(MulticastGroupEntry::default()));
+    for found in session.query(vec![all])? {
+        let group = match &found.entity {
+            Some(Kind::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
+                Some(Replication::MulticastGroupEntry(group)) => group.multicast_group_id,
+                _ => 0,
+            },
+            _ => 0,
+        };
+        let item = Item::Entity(Box::new(found));
+        let nodes: Vec<String> =
+            session.nodes.of(group).map(|(number, _)| number.to_string()).collect();
+        if nodes.is_empty() {
+            sink(item);
+            continue;
+        }
+        let View { text, json } = crate::view::view(session.known_schema(), &item);
+        sink(View::new(format!("{text}  # nodes {}", nodes.join(", ")), json).into());
+    }
+    Ok(())
+}
+
+fn session_id(words: &mut Operands) -> Result<u32, CommandError> {
+    match words.number("the number of a session")? {
+        0 => Err(words.problem(
+            "P4Runtime has no clone session 0; sessions count from 1, so the program must use another too",
+        )),
+        id => Ok(id),
+    }
+}
+
+/// `mirroring_add`, which replaces a session that exists.
+pub(crate) fn add_session(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let session_id = session_id(&mut words)?;
+    let port = words.number("the number of a port")?;
+    words.end()?;
+    let replicas = vec![replica(port, 0)];
+    let entry = CloneSessionEntry { session_id, replicas, ..CloneSessionEntry::default() };
+    session.put(entity(Replication::CloneSessionEntry(entry)))
+}
+
+/// `mirroring_add_mc`: gives a session the copies that a group has now.
+pub(crate) fn add_session_of_group(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let (session_id, group) = (session_id(&mut words)?, group_id(&mut words)?);
+    words.end()?;
+    let found = read_group(session, group)?;
+    let found = found.ok_or_else(|| {
+        CommandError::Missing(format!(
+            "there is no multicast group {group} whose copies the session could have; create it first"
+        ))
+    })?;
+    let count = found.replicas.len();
+    let replicas = found.replicas;
+    let entry = CloneSessionEntry { session_id, replicas, ..CloneSessionEntry::default() };
+    session.put(entity(Replication::CloneSessionEntry(entry)))?;
+    let text = format!(
+        "session {session_id} has the {count} copies that group {group} has now; it does not follow later changes"
+    );
+    let json =
+        json!({ "kind": "session set", "session": session_id, "group": group, "replicas": count });
+    sink(View::new(text, json).into());
+    Ok(())
+}
+
+/// `mirroring_delete`.
+pub(crate) fn delete_session(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let session_id = session_id(&mut words)?;
+    words.end()?;
+    let entry = CloneSessionEntry { session_id, ..CloneSessionEntry::default() };
+    session.write(Type::Delete, entity(Replication::CloneSessionEntry(entry)))
+}
+
+/// `mirroring_get`.
+pub(crate) fn get_session(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let session_id = session_id(&mut words)?;
+    words.end()?;
+    let entry = CloneSessionEntry { session_id, ..CloneSessionEntry::default() };
+    let found = session.query(vec![entity(Replication::CloneSessionEntry(entry))])?;
+    if found.is_empty() && !session.is_dry {
+        return Err(CommandError::Missing(format!("there is no clone session {session_id}")));
+    }
+    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
+    Ok(())
+}

@@ -1,0 +1,367 @@
+//! The commands of simple_switch_CLI about tables.
+
+use crate::entries::{ARROW, action, params, table};
+use crate::error::CommandError;
+use crate::names::Named as _;
+use crate::operands::{Operands, small};
+use crate::session::{Item, Session, Sink};
+use crate::tables::{default_request, request};
+use crate::value::parse_match;
+use crate::view::{View, view};
+use entities::schema::{MatchField, MatchKind, Table};
+use p4runtime::p4info::Schema;
+use p4runtime::proto::v1::table_action::Type as ActionType;
+use p4runtime::proto::v1::{self, FieldMatch, TableEntry, entity::Entity as Kind, update::Type};
+use serde_json::json;
+
+/// The largest priority of P4Runtime, which is BMv2's priority 0.
+const HIGHEST: i32 = i32::MAX;
+
+/// Returns whether a table needs priorities on BMv2's command line.
+fn has_priority(table: &Table) -> bool {
+    let needs = |field: &MatchField| match field.kind {
+        MatchKind::Ternary | MatchKind::Range | MatchKind::Optional => true,
+        MatchKind::Exact | MatchKind::Lpm | MatchKind::Other(_) => false,
+    };
+    table.match_fields.iter().any(needs)
+}
+
+/// Returns the priority of P4Runtime for one of BMv2, of which the smallest wins.
+fn priority(words: &Operands, text: &str) -> Result<i32, CommandError> {
+    let found = small::<i32>(text).map(|priority| HIGHEST - priority);
+    found.filter(|priority| *priority > 0).ok_or_else(|| {
+        words.problem(format!("'{text}' is not a priority from 0 to {}", HIGHEST - 1))
+    })
+}
+
+/// Takes the priority at the end of the words, if the table has priorities.
+fn last_priority(table: &Table, words: &mut Operands) -> Result<i32, CommandError> {
+    if !has_priority(table) {
+        return Ok(0);
+    }
+    let text = words.last("a priority, which this table needs, of which the smallest wins,")?;
+    priority(words, &text)
+}
+
+/// Takes the fields of a key in order, up to the arrow or the end.
+fn fields(table: &Table, words: &mut Operands) -> Result<Vec<FieldMatch>, CommandError> {
+    let mut found = Vec::new();
+    for field in &table.match_fields {
+        let text = words.next(&format!("a value of {}", field.name))?;
+        if text == ARROW {
+            return Err(words.problem(format!("a value of {} is missing", field.name)));
+        }
+        found.extend(parse_match(field, &text)?);
+    }
+    Ok(found)
+}
+
+fn arrow(words: &mut Operands) -> Result<(), CommandError> {
+    match words.take(ARROW) {
+        true => Ok(()),
+        false => Err(words.problem("`=>` is missing behind the key")),
+    }
+}
+
+/// Numbers the entries that the program declares before the first one is added, as BMv2 does.
+fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), CommandError> {
+    if !table.has_initial_entries || session.handles.knows(table.id) {
+        return Ok(());
+    }
+    let plain = TableEntry { table_id: table.id.0, ..TableEntry::default() };
+    for found in session.read(vec![plain.into()])? {
+        if let Some(Kind::TableEntry(entry)) = &found.entity {
+            session.handles.number(table.id, entry);
+        }
+    }
+    Ok(())
+}
+
+/// Inserts an entry and tells its number.
+fn insert(
+    session: &mut Session<'_>,
+    table: &Table,
+    entry: TableEntry,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    number_initial(session, table)?;
+    session.write(Type::Insert, entry.clone())?;
+    let number = session.handles.add(table.id, &entry);
+    let text = format!("entry {number} of {} was added", table.short());
+    let json = json!({ "kind": "added", "table": table.name, "handle": number });
+    sink(View::new(text, json).into());
+    Ok(())
+}
+
+fn call(
+    schema: &Schema,
+    table: &Table,
+    name: &str,
+    words: &mut Operands,
+) -> Result<v1::TableAction, CommandError> {
+    let action = action(schema, &table.actions, name)?;
+    let params = params(action, words)?;
+    words.end()?;
+    let call = v1::Action { action_id: action.id.0, params };
+    Ok(v1::TableAction { r#type: Some(ActionType::Action(call)) })
+}
+
+/// `table_add`.
+pub(crate) fn add(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let name = words.next("the name of an action")?;
+    action(&schema, &table.actions, &name)?;
+    let key = fields(table, &mut words)?;
+    arrow(&mut words)?;
+    let priority = last_priority(table, &mut words)?;
+    let action = Some(call(&schema, table, &name, &mut words)?);
+    let entry = TableEntry {
+        table_id: table.id.0,
+        r#match: key,
+        action,
+        priority,
+        ..TableEntry::default()
+    };
+    insert(session, table, entry, sink)
+}
+
+fn add_indirect(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+    to: fn(u32) -> ActionType,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let key = fields(table, &mut words)?;
+    arrow(&mut words)?;
+    let priority = last_priority(table, &mut words)?;
+    let id = super::profiles::id(&mut words)?;
+    words.end()?;
+    let action = Some(v1::TableAction { r#type: Some(to(id)) });
+    let entry = TableEntry {
+        table_id: table.id.0,
+        r#match: key,
+        action,
+        priority,
+        ..TableEntry::default()
+    };
+    insert(session, table, entry, sink)
+}
+
+/// `table_indirect_add`.
+pub(crate) fn add_with_member(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    add_indirect(session, words, sink, ActionType::ActionProfileMemberId)
+}
+
+/// `table_indirect_add_with_group`.
+pub(crate) fn add_with_group(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    add_indirect(session, words, sink, ActionType::ActionProfileGroupId)
+}
+
+/// Takes the number of an entry and returns the key of the entry.
+fn numbered(
+    session: &Session<'_>,
+    table: &Table,
+    words: &mut Operands,
+) -> Result<TableEntry, CommandError> {
+    let number = words.number("the number of an entry")?;
+    session.handles.entry(table, number)
+}
+
+/// `table_delete` and `table_indirect_delete`.
+pub(crate) fn delete(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let entry = numbered(session, table, &mut words)?;
+    words.end()?;
+    session.write(Type::Delete, entry)
+}
+
+/// `table_delete_match`.
+pub(crate) fn delete_match(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let key = keyed(table, &mut words)?;
+    session.write(Type::Delete, key)
+}
+
+/// Takes the key of an entry, and its priority behind it if the table has priorities.
+fn keyed(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError> {
+    let key = fields(table, words)?;
+    let priority = last_priority(table, words)?;
+    words.end()?;
+    Ok(TableEntry { table_id: table.id.0, r#match: key, priority, ..TableEntry::default() })
+}
+
+/// `table_modify`.
+pub(crate) fn modify(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let name = words.next("the name of an action")?;
+    let entry = numbered(session, table, &mut words)?;
+    words.take(ARROW);
+    let action = Some(call(&schema, table, &name, &mut words)?);
+    session.write(Type::Modify, TableEntry { action, ..entry })
+}
+
+/// `table_set_timeout`, in milliseconds.
+pub(crate) fn set_timeout(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let key = numbered(session, table, &mut words)?;
+    let milliseconds: i64 = words.number("a number of milliseconds")?;
+    words.end()?;
+    let idle_timeout_ns = milliseconds
+        .checked_mul(1_000_000)
+        .ok_or_else(|| words.problem("the timeout is too long"))?;
+    // A modification replaces the entry, so it must have the action that the entry has.
+    let found = session.read(vec![key.into()])?.into_iter().find_map(|found| match found.entity {
+        Some(Kind::TableEntry(entry)) => Some(entry),
+        _ => None,
+    });
+    let entry =
+        found.ok_or_else(|| CommandError::Missing("there is no such entry any more".to_owned()))?;
+    let entry = TableEntry { idle_timeout_ns, time_since_last_hit: None, ..entry };
+    session.write(Type::Modify, entry)
+}
+
+/// Shows an entry with its number.
+fn numbered_item(session: &mut Session<'_>, table: &Table, found: v1::Entity) -> Item {
+    let number = match &found.entity {
+        Some(Kind::TableEntry(entry)) if !entry.is_default_action => {
+            Some(session.handles.number(table.id, entry))
+        }
+        _ => None,
+    };
+    let item = Item::Entity(Box::new(found));
+    let Some(number) = number else { return item };
+    let View { text, mut json } = view(session.known_schema(), &item);
+    if let Some(fields) = json.as_object_mut() {
+        fields.insert("handle".to_owned(), json!(number));
+    }
+    View::new(format!("{text}  # entry {number}"), json).into()
+}
+
+fn show(
+    session: &mut Session<'_>,
+    table: &Table,
+    requests: Vec<v1::Entity>,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    for found in session.query(requests)? {
+        sink(numbered_item(session, table, found));
+    }
+    Ok(())
+}
+
+/// `table_dump`.
+pub(crate) fn dump(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    words.end()?;
+    show(session, table, vec![request(table).into(), default_request(table).into()], sink)
+}
+
+/// `table_dump_entry`.
+pub(crate) fn dump_entry(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let key = numbered(session, table, &mut words)?;
+    words.end()?;
+    show(session, table, vec![with_all(table, key)], sink)
+}
+
+/// Returns the request that reads an entry with all that can be read.
+fn with_all(table: &Table, key: TableEntry) -> v1::Entity {
+    let TableEntry { counter_data, meter_config, time_since_last_hit, .. } = request(table);
+    TableEntry { counter_data, meter_config, time_since_last_hit, ..key }.into()
+}
+
+/// `table_dump_entry_from_key`.
+pub(crate) fn dump_entry_from_key(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let key = keyed(table, &mut words)?;
+    show(session, table, vec![with_all(table, key)], sink)
+}
+
+/// `table_set_default`.
+pub(crate) fn set_default(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    let table = table(&schema, &mut words)?;
+    let name = words.next("the name of an action")?;
+    // Files of the p4lang tutorials and others write the arrow here too.
+    words.take(ARROW);
+    let action = Some(call(&schema, table, &name, &mut words)?);
+    session.write(Type::Modify, TableEntry { action, ..default_request(table) })
+}
+
+/// `table_clear`, which numbers entries from 0 again.
+pub(crate) fn clear(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    if words.peek().is_none() {
+        return Err(words.problem("the name of a table is missing"));
+    }
+    crate::tables::clear(session, words, sink)
+}
+
+/// `table_info`: the key of a table, and the parameters of its actions.
+pub(crate) fn info(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let name = words.next("the name of a table")?;
+    words.end()?;
+    crate::tables::list(session, words.fresh([name.clone()]), sink)?;
+    crate::tables::actions(session, words.fresh([name]), sink)
+}

@@ -1,0 +1,169 @@
+//! The commands of simple_switch_CLI about queues, parser value sets and the switch as a whole.
+
+use crate::device::PushAction;
+use crate::error::CommandError;
+use crate::names::{Named as _, find};
+use crate::operands::Operands;
+use crate::session::{Session, Sink};
+use crate::view::View;
+use serde_json::json;
+
+/// Takes `AMOUNT [PORT [QUEUE]]` and changes one setting of queues.
+fn set_queues(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    what: &str,
+    setting: &dyn Fn(u64) -> String,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let amount: u64 = words.number(what)?;
+    let port: Option<u32> = words.peek().is_some().then(|| words.number("a port")).transpose()?;
+    let queue: Option<u8> = words.peek().is_some().then(|| words.number("a queue")).transpose()?;
+    words.end()?;
+    let ports = match port {
+        Some(port) => vec![port],
+        None => {
+            let ports = session.device.queues(&[])?.ports;
+            ports.iter().map(|port| port.port).collect()
+        }
+    };
+    if ports.is_empty() {
+        return Err(CommandError::Missing(
+            "no port has queues; name the port, which then gets one".to_owned(),
+        ));
+    }
+    let present = session.device.queues(&ports)?.ports;
+    let queues = |port: u32| {
+        let found = present.iter().find(|found| found.port == port);
+        let count = found.map_or(1, |found| u8::try_from(found.queues.len()).unwrap_or(u8::MAX));
+        match queue {
+            Some(queue) => queue..queue.saturating_add(1),
+            None => 0..count.max(1),
+        }
+    };
+    let setting = setting(amount);
+    let lines = |lines: &mut Vec<String>| {
+        for port in &ports {
+            lines.extend(queues(*port).map(|queue| format!("port={port} queue={queue} {setting}")));
+        }
+    };
+    crate::queue::change(session, &ports, &lines, sink)
+}
+
+/// `set_queue_depth`, in packets.
+pub(crate) fn set_queue_depth(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let setting = |packets| format!("depth={packets}");
+    set_queues(session, words, "a number of packets", &setting, sink)
+}
+
+/// `set_queue_rate`, in packets per second.
+pub(crate) fn set_queue_rate(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let setting = |rate| format!("rate={rate}pps");
+    set_queues(session, words, "a rate in packets per second", &setting, sink)
+}
+
+/// `load_new_config_file`: stores a pipeline, which `swap_configs` makes effective.
+pub(crate) fn load_config(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let file = words.next("the path of a BMv2 JSON file")?;
+    words.end()?;
+    crate::whole::put(session, &[file], PushAction::Save, sink)
+}
+
+/// `reset_state`: deletes what controllers wrote, and sets arrays to their first values.
+pub(crate) fn reset_state(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let schema = session.schema()?;
+    crate::whole::clear(session, words.fresh([]), sink)?;
+    words.end()?;
+    for register in schema.registers().iter() {
+        crate::arrays::reset_register(session, words.fresh([register.name.clone()]), sink)?;
+    }
+    for counter in schema.counters().iter() {
+        crate::arrays::reset_counter(session, words.fresh([counter.name.clone()]), sink)?;
+    }
+    for meter in schema.meters().iter() {
+        crate::arrays::reset_meter(session, words.fresh([meter.name.clone()]), sink)?;
+    }
+    Ok(())
+}
+
+/// `show_pvs`: the value sets and the fields of their members.
+pub(crate) fn show_value_sets(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    words.end()?;
+    for set in session.schema()?.value_sets().iter() {
+        let bits: u32 = set.match_fields.iter().filter_map(|field| field.value.bits()).sum();
+        let text = format!("{}: {bits} bits, {} fields", set.name, set.match_fields.len());
+        let json = json!({ "kind": "value set", "value_set": set.name, "bits": bits });
+        sink(View::new(text, json).into());
+    }
+    Ok(())
+}
+
+/// Returns the operands of an own command for a member of BMv2, which is one number for all fields:
+/// the fields follow each other without padding.
+fn member(session: &Session<'_>, mut words: Operands) -> Result<Operands, CommandError> {
+    let schema = session.schema()?;
+    let name = words.next("the name of a value set")?;
+    let set = find("value set", &name, schema.value_sets().iter())?;
+    let text = words.next("a value")?;
+    words.end()?;
+    let [_, _, ..] = set.match_fields.as_slice() else { return Ok(words.fresh([name, text])) };
+    let wrong = |problem: String| CommandError::Value {
+        name: set.short().to_owned(),
+        text: text.clone(),
+        problem,
+    };
+    let number = entities::written::value(&text).and_then(|bytes| entities::value::decode(&bytes));
+    let mut number = number.ok_or_else(|| wrong("it is not a number below 2^128".to_owned()))?;
+    let mut texts = Vec::new();
+    for field in set.match_fields.iter().rev() {
+        let bits = field.value.bits().filter(|bits| *bits < u128::BITS);
+        let bits = bits.ok_or_else(|| wrong("a field is a string or too wide".to_owned()))?;
+        texts.push((number & ((1 << bits) - 1)).to_string());
+        number >>= bits;
+    }
+    if number > 0 {
+        return Err(wrong("it is wider than the fields together".to_owned()));
+    }
+    texts.reverse();
+    Ok(words.fresh([name, texts.join(",")]))
+}
+
+/// `pvs_add`.
+pub(crate) fn add_to_value_set(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let words = member(session, words)?;
+    crate::value_sets::add(session, words, sink)
+}
+
+/// `pvs_remove`.
+pub(crate) fn remove_from_value_set(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let words = member(session, words)?;
+    crate::value_sets::remove(session, words, sink)
+}

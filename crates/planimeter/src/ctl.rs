@@ -1,0 +1,174 @@
+//! `planimeter ctl`: commands of a P4Runtime client.
+
+mod arguments;
+mod remote;
+mod shell;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal as _};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use ::ctl::{CommandError, DeviceError, Flow, Item, Session, run_line, run_words, view};
+use serde_json::json;
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::interrupt;
+use remote::{Nothing, Remote};
+
+pub(crate) use arguments::Arguments;
+
+/// The interval at which the interrupt flag is checked while lines are waited for.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The address that stands for no device.
+const NO_DEVICE: &str = "-";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let interrupt = interrupt::flag();
+    let mut nothing;
+    let mut remote;
+    let device: &mut dyn ::ctl::Device = match arguments.address == NO_DEVICE {
+        true => {
+            nothing = Nothing::new(arguments)?;
+            &mut nothing
+        }
+        false => {
+            remote = Remote::connect(arguments, &interrupt)?;
+            &mut remote
+        }
+    };
+    let session = Session::new(device, arguments.dry_run).map_err(|error| failure(&error))?;
+    let mut front = Front { session, arguments, interrupt };
+    match (&arguments.file, arguments.command.as_slice()) {
+        (Some(file), _) if file == Path::new("-") => {
+            front.lines(BufReader::new(io::stdin()), "stdin")
+        }
+        (Some(file), _) => {
+            let opened = File::open(file).map_err(|error| {
+                Failure::input(format!("cannot read {}: {error}", file.display()))
+            })?;
+            front.lines(BufReader::new(opened), &file.display().to_string())
+        }
+        (None, []) if io::stdin().is_terminal() => shell::run(&mut front),
+        (None, []) => front.lines(BufReader::new(io::stdin()), "stdin"),
+        (None, [line]) => front.one(|session, sink| run_line(session, line, sink)),
+        (None, words) => front.one(|session, sink| run_words(session, words.to_vec(), sink)),
+    }
+}
+
+/// The part of the command between a session and its user.
+struct Front<'a> {
+    session: Session<'a>,
+    arguments: &'a Arguments,
+    interrupt: Arc<AtomicBool>,
+}
+
+impl Front<'_> {
+    /// Runs one command, and prints its results as they come.
+    fn command(
+        &mut self,
+        run: impl FnOnce(&mut Session<'_>, &mut dyn FnMut(Item)) -> Result<Flow, CommandError>,
+    ) -> Result<Flow, CommandError> {
+        let schema = self.session.schema().ok();
+        let as_json = self.arguments.json;
+        let mut sink = |item: Item| {
+            let shown = view(schema.as_deref(), &item);
+            match as_json {
+                true => println!("{}", shown.json),
+                false => println!("{}", shown.text),
+            }
+        };
+        run(&mut self.session, &mut sink)
+    }
+
+    /// Runs the command of the command line.
+    fn one(
+        &mut self,
+        run: impl FnOnce(&mut Session<'_>, &mut dyn FnMut(Item)) -> Result<Flow, CommandError>,
+    ) -> Result<ExitCode, Failure> {
+        match self.command(run) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                if self.arguments.json && !error.is_interrupt() {
+                    println!("{}", json!({ "kind": "error", "error": error.to_string() }));
+                }
+                Err(failure(&error))
+            }
+        }
+    }
+
+    /// Runs the commands in lines. After a failed one, others run only with `--keep-going`.
+    fn lines(
+        &mut self,
+        from: impl BufRead + Send + 'static,
+        name: &str,
+    ) -> Result<ExitCode, Failure> {
+        let lines = lines(from).map_err(Failure::run)?;
+        let mut worst = ExitCode::SUCCESS;
+        let mut number = 0;
+        loop {
+            if self.interrupt.load(Ordering::Relaxed) {
+                return Ok(ExitCode::from(INTERRUPTED));
+            }
+            let line = match lines.recv_timeout(LOOK) {
+                Ok(Ok(line)) => line,
+                Ok(Err(error)) => return Err(Failure::input(format!("{name}: {error}"))),
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return Ok(worst),
+            };
+            number += 1;
+            match self.command(|session, sink| run_line(session, &line, sink)) {
+                Ok(Flow::Continue) => {}
+                Ok(Flow::Quit) => return Ok(worst),
+                Err(error) if error.is_interrupt() => return Ok(ExitCode::from(INTERRUPTED)),
+                Err(error) => {
+                    if self.arguments.json {
+                        let error = error.to_string();
+                        println!("{}", json!({ "kind": "error", "line": number, "error": error }));
+                    }
+                    let failure = failure(&error);
+                    eprintln!("planimeter: {name}:{number}: {failure}");
+                    worst = failure.exit_code();
+                    let is_lost = matches!(failure, Failure::OutOfReach(_));
+                    if is_lost || !self.arguments.keep_going {
+                        return Ok(worst);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Returns lines as they come. A thread reads them, because reading cannot be interrupted.
+fn lines(from: impl BufRead + Send + 'static) -> io::Result<Receiver<io::Result<String>>> {
+    /// The number of lines that are read ahead.
+    const AHEAD: usize = 64;
+    let (sender, receiver) = sync_channel(AHEAD);
+    thread::Builder::new().spawn(move || {
+        for line in from.lines() {
+            let is_last = line.is_err();
+            if sender.send(line).is_err() || is_last {
+                break;
+            }
+        }
+    })?;
+    Ok(receiver)
+}
+
+/// Returns the exit status for a failed command: 2 for wrong input, 3 for a device that is out of
+/// reach, and 1 for a device that refuses.
+fn failure(error: &CommandError) -> Failure {
+    match error {
+        CommandError::Device(DeviceError::Interrupted) => Failure::Interrupted,
+        CommandError::Device(DeviceError::Connection(text)) => Failure::OutOfReach(text.clone()),
+        CommandError::Device(DeviceError::File(_) | DeviceError::NoDevice) => Failure::input(error),
+        CommandError::Device(_) | CommandError::Missing(_) => Failure::run(error),
+        _ => Failure::input(error),
+    }
+}

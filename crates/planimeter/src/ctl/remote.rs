@@ -1,0 +1,582 @@
+//! The device of `planimeter ctl`: a P4Runtime server over gRPC.
+//!
+//! A thread owns the connection and carries out one job after the other, so that the connection
+//! lives while the user thinks. Every job ends soon after an interrupt.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use ::ctl::{Device, DeviceError, Message, PortState, PushAction, Until};
+use entities::Code;
+use p4runtime::arbitration::ElectionId;
+use p4runtime::client::{
+    ArbitrationFailure, Client, ClientOptions, StreamReceiver, StreamSender, WriteError,
+};
+use p4runtime::gnmi::PortChange;
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
+use p4runtime::proto::v1::set_forwarding_pipeline_config_request::Action;
+use p4runtime::proto::v1::write_request::Atomicity;
+use p4runtime::proto::{switch, v1};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::program::{self, Sources};
+
+/// The interval at which the interrupt flag is checked while a job runs.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// The time within which a server must answer an arbitration.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The time within which a server should end the stream of a session that ends.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// The largest number of arbitrations with which a session tries to become primary.
+const ATTEMPTS: usize = 4;
+
+/// The connection, and this controller's standing.
+struct Link {
+    client: Client,
+    role: String,
+    election_id: Option<ElectionId>,
+    takes_over: bool,
+    /// The stream on which this controller is primary, once it is.
+    stream: Option<(StreamSender, StreamReceiver)>,
+}
+
+type Work<'l, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + 'l>>;
+type Job = Box<dyn for<'l> FnOnce(&'l mut Link) -> Pin<Box<dyn Future<Output = ()> + 'l>> + Send>;
+
+/// A device behind a P4Runtime server.
+pub(super) struct Remote {
+    jobs: UnboundedSender<Job>,
+    interrupt: Arc<AtomicBool>,
+    id: u64,
+    role: String,
+    sources: Sources,
+    /// The P4Info that replaces that of the device.
+    p4info: Option<P4Info>,
+}
+
+impl Remote {
+    /// Connects to the server that the arguments name.
+    pub(super) fn connect(
+        arguments: &Arguments,
+        interrupt: &Arc<AtomicBool>,
+    ) -> Result<Self, Failure> {
+        let p4info = arguments.p4info.as_deref().map(program::p4info_in).transpose()?;
+        let options = ClientOptions { tls: arguments.tls()?, ..ClientOptions::default() };
+        let (id, address, role) =
+            (arguments.device_id, arguments.address.clone(), arguments.role.clone());
+        let (election_id, takes_over) = (arguments.election_id, arguments.take_over);
+        let (jobs, queue) = unbounded_channel();
+        let (sender, connected) = channel();
+        let interrupted = Arc::clone(interrupt);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(Failure::run)?;
+        let of_link = role.clone();
+        let serve = move || {
+            runtime.block_on(async {
+                let connecting = Client::connect(&address, id, &options);
+                let client = tokio::select! {
+                    client = connecting => client.map_err(|error| Failure::OutOfReach(error.to_string())),
+                    () = raised(&interrupted) => Err(Failure::Interrupted),
+                };
+                let client = match client {
+                    Ok(client) => client.with_role(&of_link),
+                    Err(failure) => {
+                        let _ = sender.send(Err(failure));
+                        return;
+                    }
+                };
+                let role = of_link;
+                let link = Link { client, role, election_id, takes_over, stream: None };
+                if sender.send(Ok(())).is_ok() {
+                    work(link, queue).await;
+                }
+            });
+        };
+        thread::Builder::new().spawn(serve).map_err(Failure::run)?;
+        connected.recv().map_err(|_| Failure::run("the thread of the connection ended"))??;
+        let interrupt = Arc::clone(interrupt);
+        Ok(Self { jobs, interrupt, id, role, sources: arguments.sources.clone(), p4info })
+    }
+
+    /// Carries out a job on the thread of the connection and waits for its result.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl for<'l> FnOnce(&'l mut Link) -> Work<'l, T> + Send + 'static,
+    ) -> Result<T, DeviceError> {
+        let (sender, answer) = channel();
+        let interrupt = Arc::clone(&self.interrupt);
+        let job: Job = Box::new(move |link| {
+            Box::pin(async move {
+                let outcome = tokio::select! {
+                    outcome = job(link) => outcome,
+                    () = raised(&interrupt) => Err(DeviceError::Interrupted),
+                };
+                // Only a session that has ended does not wait for the result.
+                let _ = sender.send(outcome);
+            })
+        });
+        let lost = || DeviceError::Connection("the thread of the connection ended".to_owned());
+        self.jobs.send(job).map_err(|_| lost())?;
+        answer.recv().map_err(|_| lost())?
+    }
+}
+
+impl Drop for Remote {
+    /// Gives up being primary, and waits until the device knows, so that a next command need not
+    /// displace this one.
+    fn drop(&mut self) {
+        // A lost connection has given it up too.
+        let _ = self.ask(|link| {
+            Box::pin(async move {
+                if let Some((sender, mut receiver)) = link.stream.take() {
+                    drop(sender);
+                    let ended = async { while let Ok(Some(_)) = receiver.next().await {} };
+                    let _ = tokio::time::timeout(FAREWELL, ended).await;
+                }
+                Ok(())
+            })
+        });
+    }
+}
+
+/// Carries out jobs until the session ends.
+async fn work(mut link: Link, mut queue: UnboundedReceiver<Job>) {
+    while let Some(job) = queue.recv().await {
+        job(&mut link).await;
+    }
+}
+
+/// Waits until a flag is set.
+async fn raised(flag: &AtomicBool) {
+    while !flag.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Converts the status of a call that failed.
+fn refused(status: &tonic::Status) -> DeviceError {
+    match status.code() {
+        tonic::Code::Unavailable => {
+            DeviceError::Connection(format!("the device is not available: {}", status.message()))
+        }
+        code => DeviceError::Refused {
+            code: Code::from_number(code as i32),
+            message: status.message().to_owned(),
+        },
+    }
+}
+
+/// Converts the status of a call of the switch's own service.
+fn without_service(status: &tonic::Status) -> DeviceError {
+    match status.code() {
+        tonic::Code::Unimplemented => DeviceError::Unsupported(format!(
+            "it does not serve planimeter.switch.v1.SwitchControl, which has queues and injected packets, as \
+             `planimeter switch` does ({})",
+            status.message()
+        )),
+        _ => refused(status),
+    }
+}
+
+fn write_error(error: WriteError) -> DeviceError {
+    match error {
+        WriteError::Updates { updates, refused } => match (refused.first(), updates) {
+            (Some(first), 1) => {
+                DeviceError::Refused { code: first.code, message: first.message.clone() }
+            }
+            (Some(first), _) => {
+                let message = format!(
+                    "{} of {updates} updates; the first of them: {}",
+                    refused.len(),
+                    first.message
+                );
+                DeviceError::Refused { code: first.code, message }
+            }
+            (None, _) => DeviceError::Refused {
+                code: Code::Unknown,
+                message: "an update, without saying which".to_owned(),
+            },
+        },
+        WriteError::Rpc(status) => refused(&status),
+        other => DeviceError::Refused { code: Code::Unknown, message: other.to_string() },
+    }
+}
+
+impl Link {
+    /// Makes this controller primary, if it is not yet.
+    ///
+    /// Without an election id of the user, the smallest is tried first, because it displaces nobody. If
+    /// no primary is connected, but one was, its id is needed. It is not exceeded, so that the
+    /// earlier controller can come back with it.
+    async fn become_primary(&mut self) -> Result<&mut (StreamSender, StreamReceiver), DeviceError> {
+        let is_open = self.stream.as_ref().is_some_and(|(sender, _)| !sender.is_closed());
+        if !is_open {
+            self.stream = Some(self.arbitrate().await?);
+        }
+        let lost = || DeviceError::Connection("the stream ended".to_owned());
+        self.stream.as_mut().ok_or_else(lost)
+    }
+
+    async fn arbitrate(&mut self) -> Result<(StreamSender, StreamReceiver), DeviceError> {
+        let mut id = self.election_id.unwrap_or(ElectionId(1));
+        let above = |id: ElectionId| ElectionId(id.0.saturating_add(1));
+        let mut last = String::new();
+        for _ in 0..ATTEMPTS {
+            let error = match self.client.become_primary(&self.role, id, PATIENCE).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => error,
+            };
+            last = error.to_string();
+            let next = match &error {
+                ArbitrationFailure::Backup { highest } if self.takes_over => {
+                    highest.map_or(above(id), above)
+                }
+                ArbitrationFailure::NoPrimary { highest } if self.election_id.is_none() => {
+                    highest.filter(|highest| *highest > id).unwrap_or_else(|| above(id))
+                }
+                // Another controller of the role has the same election id.
+                ArbitrationFailure::Refused(status)
+                    if self.takes_over && status.code() == tonic::Code::InvalidArgument =>
+                {
+                    above(id)
+                }
+                ArbitrationFailure::Refused(status)
+                    if status.code() == tonic::Code::InvalidArgument =>
+                {
+                    break;
+                }
+                ArbitrationFailure::Refused(status) => return Err(refused(status)),
+                ArbitrationFailure::NoAnswer { .. } => {
+                    return Err(DeviceError::Connection(error.to_string()));
+                }
+                _ => break,
+            };
+            id = next;
+        }
+        Err(DeviceError::NotPrimary(format!(
+            "not primary: {last}; --take-over displaces the other controller, and --election-id chooses the id"
+        )))
+    }
+}
+
+impl Device for Remote {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn role(&self) -> &str {
+        &self.role
+    }
+
+    fn read(&mut self, requests: &[v1::Entity]) -> Result<Vec<v1::Entity>, DeviceError> {
+        let requests = requests.to_vec();
+        self.ask(move |link| {
+            Box::pin(async move {
+                let found = link.client.read(requests).await;
+                found.map_err(|status| read_error(&status))
+            })
+        })
+    }
+
+    fn write(&mut self, updates: &[v1::Update]) -> Result<(), DeviceError> {
+        let updates = updates.to_vec();
+        self.ask(move |link| {
+            Box::pin(async move {
+                link.become_primary().await?;
+                let written = link.client.write(updates, Atomicity::ContinueOnError).await;
+                written.map_err(write_error)
+            })
+        })
+    }
+
+    fn pipeline(&mut self) -> Result<Option<P4Info>, DeviceError> {
+        if let Some(p4info) = &self.p4info {
+            return Ok(Some(p4info.clone()));
+        }
+        self.ask(|link| {
+            Box::pin(async move {
+                match link.client.get_pipeline(ResponseType::P4infoAndCookie).await {
+                    Ok(config) => Ok(config.p4info),
+                    Err(status) if status.code() == tonic::Code::FailedPrecondition => Ok(None),
+                    Err(status) => Err(refused(&status)),
+                }
+            })
+        })
+    }
+
+    fn push(&mut self, files: &[String], action: PushAction) -> Result<(), DeviceError> {
+        let action = match action {
+            PushAction::Verify => Action::Verify,
+            PushAction::Save => Action::VerifyAndSave,
+            PushAction::Commit => Action::VerifyAndCommit,
+            PushAction::Reconcile => Action::ReconcileAndCommit,
+            PushAction::CommitSaved => Action::Commit,
+        };
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        let config = match files.is_empty() {
+            true => None,
+            false => {
+                let config = program::pipeline(&files, &self.sources);
+                Some(config.map_err(|failure| DeviceError::File(failure.to_string()))?)
+            }
+        };
+        self.ask(move |link| {
+            Box::pin(async move {
+                link.become_primary().await?;
+                let pushed = link.client.set_pipeline(action, config).await;
+                pushed.map_err(|status| refused(&status))
+            })
+        })
+    }
+
+    fn send(&mut self, packet: v1::PacketOut) -> Result<(), DeviceError> {
+        self.ask(move |link| {
+            Box::pin(async move {
+                let (sender, _) = link.become_primary().await?;
+                let sender = sender.clone();
+                match sender.packet_outs([packet]) {
+                    0 => {
+                        Err(DeviceError::Connection("the packet did not fit the queue".to_owned()))
+                    }
+                    _ => flushed(link, &sender).await,
+                }
+            })
+        })
+    }
+
+    fn listen(
+        &mut self,
+        until: Until,
+        take: &mut dyn FnMut(Message) -> bool,
+    ) -> Result<(), DeviceError> {
+        let (messages, received) = channel();
+        let (more, asked) = unbounded_channel();
+        let (done, outcome) = channel();
+        let interrupt = Arc::clone(&self.interrupt);
+        let job: Job = Box::new(move |link| {
+            Box::pin(async move {
+                let result = tokio::select! {
+                    result = forward(link, until, &messages, asked) => result,
+                    () = raised(&interrupt) => Err(DeviceError::Interrupted),
+                };
+                drop(messages);
+                let _ = done.send(result);
+            })
+        });
+        let lost = || DeviceError::Connection("the thread of the connection ended".to_owned());
+        self.jobs.send(job).map_err(|_| lost())?;
+        while let Ok(message) = received.recv() {
+            // A job that has ended does not wait for the decision.
+            let _ = more.send(take(message));
+        }
+        outcome.recv().map_err(|_| lost())?
+    }
+
+    fn ports(&mut self) -> Result<Vec<PortState>, DeviceError> {
+        self.ask(|link| {
+            Box::pin(async move {
+                let failed = |status: &tonic::Status| match status.code() {
+                    tonic::Code::Unimplemented => DeviceError::Unsupported(
+                        "it does not serve gNMI, which lists ports".to_owned(),
+                    ),
+                    _ => refused(status),
+                };
+                let mut watch = link.client.watch_ports().await.map_err(|error| failed(&error))?;
+                let mut ports = std::collections::BTreeMap::new();
+                while let Some(change) = watch.next().await.map_err(|error| failed(&error))? {
+                    match change {
+                        PortChange::Is { number, up } => {
+                            ports.insert(number, up);
+                        }
+                        PortChange::Gone { number } => {
+                            ports.remove(&number);
+                        }
+                        PortChange::Synchronized => break,
+                    }
+                }
+                let state = |(number, is_up)| PortState { number, is_up };
+                Ok(ports.into_iter().map(state).collect())
+            })
+        })
+    }
+
+    fn queues(&mut self, ports: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
+        let ports = ports.to_vec();
+        self.ask(move |link| {
+            Box::pin(async move {
+                link.client.queues(ports).await.map_err(|status| without_service(&status))
+            })
+        })
+    }
+
+    fn set_queues(
+        &mut self,
+        ports: Vec<switch::PortQueues>,
+        revision: u64,
+    ) -> Result<switch::SetQueuesResponse, DeviceError> {
+        self.ask(move |link| {
+            Box::pin(async move {
+                let set = link.client.set_queues(ports, Some(revision)).await;
+                set.map_err(|status| without_service(&status))
+            })
+        })
+    }
+
+    fn inject(
+        &mut self,
+        packet: switch::InjectedPacket,
+        delivery: switch::Delivery,
+    ) -> Result<switch::InjectOutcome, DeviceError> {
+        self.ask(move |link| {
+            Box::pin(async move {
+                let outcomes = link.client.inject(vec![packet], delivery).await;
+                let outcomes = outcomes.map_err(|status| without_service(&status))?;
+                outcomes.into_iter().next().ok_or_else(|| DeviceError::Refused {
+                    code: Code::Internal,
+                    message: "the packet, without an outcome".to_owned(),
+                })
+            })
+        })
+    }
+}
+
+/// Converts the status of a Read, whose details say which part of the request was refused.
+fn read_error(status: &tonic::Status) -> DeviceError {
+    let errors = p4runtime::status::batch_errors(status);
+    let first = errors.iter().find(|error| error.canonical_code != Code::Ok as i32);
+    match first {
+        Some(first) => DeviceError::Refused {
+            code: Code::from_number(first.canonical_code),
+            message: first.message.clone(),
+        },
+        None => refused(status),
+    }
+}
+
+/// Waits until everything that was sent on a stream has left this process.
+async fn flushed(link: &mut Link, sender: &StreamSender) -> Result<(), DeviceError> {
+    while sender.queued() > 0 {
+        if sender.is_closed() {
+            return Err(DeviceError::Connection("the stream ended".to_owned()));
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // A request that is written later and answered proves it. Servers of version 1.0 refuse it.
+    let _ = link.client.capabilities().await;
+    Ok(())
+}
+
+/// Hands messages over one after the other, until the receiver wants no more or the time has passed.
+async fn forward(
+    link: &mut Link,
+    until: Until,
+    messages: &Sender<Message>,
+    mut asked: UnboundedReceiver<bool>,
+) -> Result<(), DeviceError> {
+    let (sender, receiver) = link.become_primary().await?;
+    let end = async {
+        match until.time {
+            Some(time) => tokio::time::sleep(time).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(end);
+    loop {
+        let message = tokio::select! {
+            message = receiver.next() => message.map_err(|status| refused(&status))?,
+            () = &mut end => return Ok(()),
+        };
+        let Some(message) = message else {
+            return Err(DeviceError::Connection("the device ended the stream".to_owned()));
+        };
+        if let Message::Digest(list) = &message {
+            sender.acknowledge(list);
+        }
+        let is_wanted = messages.send(message).is_ok() && asked.recv().await.unwrap_or(false);
+        if !is_wanted {
+            return Ok(());
+        }
+    }
+}
+
+/// The device of the address `-`, which has nothing but a P4Info: for dry runs.
+pub(super) struct Nothing(P4Info);
+
+impl Nothing {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        match (&arguments.p4info, arguments.dry_run) {
+            (Some(path), true) => Ok(Self(program::p4info_in(path)?)),
+            _ => Err(Failure::input(
+                "without a device, as `-` means, commands can only be checked; give --p4info FILE and --dry-run",
+            )),
+        }
+    }
+}
+
+impl Device for Nothing {
+    fn id(&self) -> u64 {
+        0
+    }
+
+    fn role(&self) -> &str {
+        ""
+    }
+
+    fn read(&mut self, _: &[v1::Entity]) -> Result<Vec<v1::Entity>, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn write(&mut self, _: &[v1::Update]) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn pipeline(&mut self) -> Result<Option<P4Info>, DeviceError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn push(&mut self, _: &[String], _: PushAction) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn send(&mut self, _: v1::PacketOut) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn listen(&mut self, _: Until, _: &mut dyn FnMut(Message) -> bool) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn ports(&mut self) -> Result<Vec<PortState>, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn queues(&mut self, _: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn set_queues(
+        &mut self,
+        _: Vec<switch::PortQueues>,
+        _: u64,
+    ) -> Result<switch::SetQueuesResponse, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn inject(
+        &mut self,
+        _: switch::InjectedPacket,
+        _: switch::Delivery,
+    ) -> Result<switch::InjectOutcome, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+}
