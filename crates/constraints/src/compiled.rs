@@ -130,6 +130,14 @@ impl Constraint {
         self.text.get(node.range.clone()).map(one_line)
     }
 
+    /// Returns the numbers of the parts that must hold and do not hold for an entry, in ascending
+    /// order. They are those of [`Constraint::conjunct`].
+    #[must_use]
+    pub fn broken(&self, entry: &Entry<'_>) -> Vec<usize> {
+        let nodes = self.conjunct_nodes().into_iter().enumerate();
+        nodes.filter(|(_, node)| !self.holds(node, entry)).map(|(number, _)| number).collect()
+    }
+
     pub(crate) fn conjunct_nodes(&self) -> Vec<&Node> {
         let mut found = Vec::new();
         let mut open = vec![&self.root];

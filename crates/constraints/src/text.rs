@@ -61,6 +61,14 @@ impl Text {
         Some(inner.strip_suffix(')').and_then(Self::from_literals))
     }
 
+    /// Reads the texts of all annotations with the given name, as a P4Info has them. An annotation
+    /// that does not consist of strings has the text `None`.
+    #[must_use]
+    pub fn of_annotations(annotations: &[String], name: &str) -> Vec<Option<String>> {
+        let found = annotations.iter().filter_map(|one| Self::from_annotation(one, name));
+        found.map(|text| text.map(|text| text.text)).collect()
+    }
+
     /// Returns the text with escapes resolved.
     #[must_use]
     pub fn text(&self) -> &str {
@@ -100,5 +108,8 @@ mod tests {
         assert_eq!(read("@entry_restriction(\"a)"), Some(None));
         assert_eq!(read("@entry_restrictions(\"a\")"), None);
         assert_eq!(read("@action_restriction(\"a\")"), None);
+        let all = ["@entry_restriction(\"a\")", "@x", "@entry_restriction"].map(str::to_owned);
+        let texts = Text::of_annotations(&all, "entry_restriction");
+        assert_eq!(texts, [Some("a".to_owned()), None]);
     }
 }

@@ -103,6 +103,7 @@ fn near_misses_break_one_part() {
                 let part = part.expect("a part of a constraint is one").constraint;
                 assert_eq!(part.is_satisfied(&miss.entry()), other != number, "{text}: {miss:?}");
             }
+            assert_eq!(constraint.broken(&miss.entry()), [number], "{text}: {miss:?}");
             broken += 1;
         }
         assert_eq!(constraint.solve(Goal::Break(99), Wishes::default(), seed), None);

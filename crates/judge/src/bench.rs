@@ -2,7 +2,7 @@
 //! has left there.
 
 mod commits;
-mod packets;
+pub(crate) mod packets;
 mod probing;
 mod streams;
 
@@ -472,10 +472,20 @@ pub(crate) fn arbitration(
     device_id: u64,
     election_id: Option<u128>,
 ) -> stream_message_request::Update {
+    arbitration_of(device_id, None, election_id)
+}
+
+/// Returns the message with which a client of a role takes part in an arbitration.
+pub(crate) fn arbitration_of(
+    device_id: u64,
+    role: Option<v1::Role>,
+    election_id: Option<u128>,
+) -> stream_message_request::Update {
     stream_message_request::Update::Arbitration(v1::MasterArbitrationUpdate {
         device_id,
+        role,
         election_id: election_id.map(of_number),
-        ..Default::default()
+        status: None,
     })
 }
 

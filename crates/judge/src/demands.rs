@@ -56,6 +56,14 @@ pub(crate) enum Fault {
     Lost(String),
 }
 
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Broken(why) | Self::NotApplicable(why) | Self::Lost(why) => f.write_str(why),
+        }
+    }
+}
+
 impl From<Fault> for Verdict {
     fn from(fault: Fault) -> Self {
         match fault {

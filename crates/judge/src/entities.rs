@@ -1,6 +1,7 @@
 //! Entities with values that a device has to accept.
 
 use bytes::Bytes;
+use constraints::Goal;
 use protos::v1::{
     self, field_match, packet_replication_engine_entry::Type as Replication, replica::PortKind,
     table_action, update::Type,
@@ -48,7 +49,7 @@ pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
     v1::TableEntry {
         table_id: table.id,
         r#match,
-        action: table.action().map(|action| call(action, 1)),
+        action: table.any_action().map(|action| call(action, 1)),
         priority: if table.has_priority() { PRIORITY } else { 0 },
         ..Default::default()
     }
@@ -88,13 +89,18 @@ pub(crate) fn call(action: &Action, value: u128) -> v1::TableAction {
     v1::TableAction { r#type: Some(table_action::Type::Action(bare_call(action, value))) }
 }
 
-/// Returns a call of an action as members of action profiles have it.
+/// Returns a call of an action as members of action profiles have it. It satisfies the constraint
+/// of the action, if there is one.
 pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
     let params = action.params.iter().map(|param| v1::action::Param {
         param_id: param.id,
         value: bytes(value & largest(param.bits)),
     });
-    v1::Action { action_id: action.id, params: params.collect() }
+    let call = v1::Action { action_id: action.id, params: params.collect() };
+    match &action.restriction {
+        Some(restriction) => restriction.call(Goal::Satisfy, &call, 0).unwrap_or(call),
+        None => call,
+    }
 }
 
 /// Returns a member of an action profile, whose action is one of the table that refers to it.
@@ -104,7 +110,7 @@ pub(crate) fn member(
     member_id: u32,
     value: u128,
 ) -> v1::Entity {
-    let action = table.action().map(|action| bare_call(action, value));
+    let action = table.any_action().map(|action| bare_call(action, value));
     v1::ActionProfileMember { action_profile_id, member_id, action }.into()
 }
 

@@ -2,17 +2,22 @@
 //!
 //! Requests are made from a seed and the P4Info of the device: entries, default entries,
 //! members, groups, multicast groups and clone sessions are inserted, modified and deleted, and a
-//! part of the updates has a fault. After each request, the
-//! answers and the entities that the device returns have to be those of the [`Model`]. A sequence
-//! that shows a fault is shortened as long as it shows it, so that what remains can be read, and
-//! repeated with [`replay`].
+//! part of the updates has a fault or breaks a constraint of the program. After each request, the
+//! answers and the entities that the device returns have to be those of the [`Model`]. In the second
+//! half of a search, packets are injected in between, which change counts and registers, so these
+//! are compared in the first half only. A sequence that shows a fault is shortened as long as it
+//! shows it, so that what remains can be read, and repeated with [`replay`].
 
 mod generate;
 mod left_out;
 mod model;
 mod normal;
+mod packets;
+mod parts;
 mod queries;
 mod scope;
+mod sequence;
+mod settings;
 mod shrink;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,25 +26,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use protos::v1::{self, entity::Entity as Kind, update::Type};
 use tonic::Code;
 
-use self::generate::Generator;
-use self::left_out::scopes;
+use self::generate::{Generator, Inlets};
 use self::model::{Expected, Model};
-use self::normal::normal;
-use self::queries::without_counts;
+use self::normal::{normal, without_counts};
+use self::parts::{Parts, parts};
 use self::scope::Scope;
+pub use self::sequence::{Packet, Request, Step};
+pub use self::settings::{Constraints, Settings};
 use crate::bench::{Bench, table_entry};
 use crate::channel::{ConnectError, Target, name};
 use crate::demands::Fault;
 use crate::entities::{delete, modify};
-
-/// The settings of a search.
-#[derive(Clone, Copy, Debug)]
-pub struct Settings {
-    /// The seed of all random choices. The same seed makes the same requests on the same device.
-    pub seed: u64,
-    /// The number of requests.
-    pub requests: u64,
-}
+use crate::means::Means;
 
 /// The result of a search.
 #[derive(Clone, Debug)]
@@ -48,6 +46,10 @@ pub struct Fuzzed {
     pub requests: u64,
     /// The updates that were sent, by what they are about and their type.
     pub counts: Vec<Count>,
+    /// The number of packets that were injected.
+    pub packets: u64,
+    /// The parts of the program's constraints.
+    pub constraints: Vec<Constrained>,
     /// The parts of the device that were left out, each with the reason.
     pub left_out: Vec<String>,
     /// The fault that was found; `None` if there is none.
@@ -67,6 +69,17 @@ pub struct Count {
     pub refused: u64,
 }
 
+/// A part of a constraint on a table or action, which must hold by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constrained {
+    /// The table or action, such as `table MyIngress.acl`.
+    pub owner: String,
+    /// The text of the part.
+    pub text: String,
+    /// The number of updates that broke this part and nothing else.
+    pub near_misses: u64,
+}
+
 /// A fault of a device.
 #[derive(Clone, Debug)]
 pub struct Finding {
@@ -81,30 +94,21 @@ pub struct Finding {
     pub repeated: u32,
 }
 
-/// A request of a sequence.
-#[derive(Clone, Debug)]
-pub struct Step {
-    /// The updates.
-    pub updates: Vec<v1::Update>,
-    /// The demanded answer to each update, in words.
-    pub expected: Vec<String>,
-    /// The answer to each update.
-    pub answered: Vec<String>,
-}
-
-/// Searches for a fault. If `stop` is set, ends soon. `progress` is called with the number of
-/// requests that were sent and of all. Everything that was inserted is deleted at the end.
+/// Searches for a fault. If `stop` is set, ends soon. `means` has the ports of the device, on which
+/// packets are injected if there are any. `progress` is called with the number of requests that were
+/// sent and of all. Everything that was inserted is deleted at the end.
 ///
 /// # Errors
 /// Returns an error if the device cannot be reached, has another primary controller, or has no
 /// pipeline with tables or profiles of which requests can be made.
 pub fn fuzz(
     target: &Target,
+    means: Means,
     settings: &Settings,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Fuzzed, ConnectError> {
-    fuzz_on(&mut Bench::open(target)?, settings, stop, progress)
+    fuzz_on(&mut Bench::with(target, means)?, settings, stop, progress)
 }
 
 pub(crate) fn fuzz_on(
@@ -113,45 +117,78 @@ pub(crate) fn fuzz_on(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Fuzzed, ConnectError> {
-    let mut run = Run::new(bench);
+    let mut run = Run::new(bench, settings.constraints);
     let subject = run.bench.subject.clone();
-    let mut generator = Generator::new(&subject, &run.scopes, settings.seed);
+    let mut generator = Generator::new(&subject, &run.scopes, settings);
     if generator.is_empty() {
         return Err(ConnectError::NothingToWrite);
     }
-    let mut sent: Vec<Vec<v1::Update>> = Vec::new();
-    let mut found = None;
-    while found.is_none()
-        && (sent.len() as u64) < settings.requests
-        && !stop.load(Ordering::Relaxed)
-    {
-        let updates = generator.request(&run.model);
-        sent.push(updates.clone());
-        found = run.step(updates).err();
-        progress(sent.len() as u64, settings.requests);
+    let all = settings.requests;
+    let undisturbed = if run.takes_packets() { all.div_ceil(2) } else { all };
+    let mut sent: Vec<Request> = Vec::new();
+    let (mut found, mut requests) = (None, 0);
+    while found.is_none() && requests < all && !stop.load(Ordering::Relaxed) {
+        if requests == undisturbed {
+            if run.reset().is_err() {
+                break;
+            }
+            let first = Request { packets: run.first_packets(), updates: Vec::new() };
+            sent = vec![first.clone()];
+            found = run.step(first).and_then(|()| run.leave_out_disturbed()).err();
+            generator = Generator::new(&subject, &run.scopes, settings);
+            if found.is_some() || generator.is_empty() {
+                break;
+            }
+        }
+        let packets = match requests < undisturbed {
+            true => Vec::new(),
+            false => generator.packets(&run.inlets()),
+        };
+        let request = Request { packets, updates: generator.request(&run.model) };
+        sent.push(request.clone());
+        found = run.step(request).err();
+        requests += 1;
+        progress(requests, all);
+        if let Some(mismatch) = found.take_if(|_| requests > undisturbed) {
+            found = run.without_packets(&mut sent, mismatch);
+            generator = Generator::new(&subject, &run.scopes, settings);
+            if generator.is_empty() {
+                break;
+            }
+        }
     }
-    let requests = sent.len() as u64;
-    let counts = run.counts();
-    let finding = found.map(|mismatch| shrink::shortest(&mut run, sent, mismatch, stop));
+    let outcome = run.outcome(requests);
+    let finding = found.map(|mismatch| {
+        let finding = shrink::shortest(&mut run, sent, mismatch, stop);
+        Finding { found_after: requests, ..finding }
+    });
     let left = run.reset().err();
-    let left_out = run.left_out;
-    Ok(Fuzzed { requests, counts, left_out, finding, left })
+    Ok(Fuzzed { finding, left, left_out: run.left_out, ..outcome })
 }
 
 /// Sends the requests of a sequence, as [`fuzz`] does.
 ///
 /// # Errors
 /// See [`fuzz`].
-pub fn replay(target: &Target, requests: Vec<Vec<v1::Update>>) -> Result<Fuzzed, ConnectError> {
-    let mut bench = Bench::open(target)?;
-    let mut run = Run::new(&mut bench);
+pub fn replay(
+    target: &Target,
+    means: Means,
+    constraints: Constraints,
+    requests: Vec<Request>,
+) -> Result<Fuzzed, ConnectError> {
+    let mut bench = Bench::with(target, means)?;
+    let mut run = Run::new(&mut bench, constraints);
+    if requests.iter().any(|request| !request.packets.is_empty()) {
+        // If these packets show a fault, the requests show it too.
+        let _ = run.inject(&run.first_packets());
+        let _ = run.leave_out_disturbed();
+    }
     let found = run.all(&requests).err();
-    let counts = run.counts();
     let count = requests.len() as u64;
+    let outcome = run.outcome(count);
     let finding = found.map(|mismatch| shrink::finding(&mut run, requests, mismatch, count));
     let left = run.reset().err();
-    let left_out = run.left_out;
-    Ok(Fuzzed { requests: count, counts, left_out, finding, left })
+    Ok(Fuzzed { finding, left, left_out: run.left_out, ..outcome })
 }
 
 /// The kind of a difference from the model.
@@ -161,6 +198,8 @@ enum Class {
     Answer,
     /// The entities of the device.
     State,
+    /// What came on the stream.
+    Stream,
     /// The connection, which failed.
     Connection,
 }
@@ -176,6 +215,7 @@ struct Mismatch {
 struct Run<'a> {
     bench: &'a mut Bench,
     model: Model,
+    duty: Constraints,
     /// The parts of the state that are written and compared.
     scopes: Vec<Scope>,
     /// The entities of these parts that the device had before, in normal form.
@@ -184,23 +224,37 @@ struct Run<'a> {
     left_out: Vec<String>,
     /// The accepted and the refused updates by kind.
     counts: BTreeMap<String, (u64, u64)>,
+    /// The updates that broke nothing but a part of a constraint, by its owner and number.
+    near_misses: BTreeMap<(String, usize), u64>,
+    /// The number of packets that were injected.
+    packets: u64,
+    /// Whether packets were injected, which may change counts and registers at any time.
+    is_disturbed: bool,
     /// The requests and answers since the last reset.
     steps: Vec<Step>,
 }
 
 impl<'a> Run<'a> {
-    fn new(bench: &'a mut Bench) -> Self {
-        let scopes = scopes(bench);
+    fn new(bench: &'a mut Bench, duty: Constraints) -> Self {
+        let Parts { written, left_out } = parts(bench);
         let mut run = Self {
             bench,
             model: Model::default(),
+            duty,
             scopes: Vec::new(),
             present: Vec::new(),
             left_out: Vec::new(),
             counts: BTreeMap::new(),
+            near_misses: BTreeMap::new(),
+            packets: 0,
+            is_disturbed: false,
             steps: Vec::new(),
         };
-        for scope in scopes {
+        for (scope, why) in left_out {
+            run.leave_out(scope, &why);
+        }
+        run.leave_out_actions();
+        for scope in written {
             match run.usable(scope) {
                 Ok(found) => {
                     run.scopes.push(scope);
@@ -211,6 +265,25 @@ impl<'a> Run<'a> {
         }
         run.model = Model::beside(&run.present);
         run
+    }
+
+    /// Returns what was sent so far, without a finding.
+    fn outcome(&self, requests: u64) -> Fuzzed {
+        Fuzzed {
+            requests,
+            counts: self.counts(),
+            packets: self.packets,
+            constraints: self.constraints(),
+            left_out: Vec::new(),
+            finding: None,
+            left: None,
+        }
+    }
+
+    /// Returns the ways by which packets reach the device.
+    fn inlets(&self) -> Inlets {
+        let ports = self.bench.ports().unwrap_or_default();
+        Inlets { ports, packet_outs: self.sends_packet_outs() }
     }
 
     fn counts(&self) -> Vec<Count> {
@@ -224,15 +297,36 @@ impl<'a> Run<'a> {
             .collect()
     }
 
+    /// Returns the parts of all constraints.
+    fn constraints(&self) -> Vec<Constrained> {
+        let restrictions = self.bench.subject.restrictions().into_iter();
+        let parts = restrictions.flat_map(|restriction| {
+            restriction.parts().into_iter().enumerate().map(|(number, text)| {
+                let key = (restriction.owner.clone(), number);
+                let near_misses = self.near_misses.get(&key).copied().unwrap_or(0);
+                Constrained { owner: key.0, text, near_misses }
+            })
+        });
+        parts.collect()
+    }
+
     /// Sends requests one after the other, until one shows a fault.
-    fn all(&mut self, requests: &[Vec<v1::Update>]) -> Result<(), Mismatch> {
-        requests.iter().try_for_each(|updates| self.step(updates.clone()))
+    fn all(&mut self, requests: &[Request]) -> Result<(), Mismatch> {
+        requests.iter().try_for_each(|request| self.step(request.clone()))
     }
 
     /// Sends a request, and compares its answer and what the device has afterwards with the model.
-    fn step(&mut self, updates: Vec<v1::Update>) -> Result<(), Mismatch> {
-        let expected: Vec<Expected> =
-            updates.iter().map(|update| self.model.expected(&self.bench.subject, update)).collect();
+    fn step(&mut self, request: Request) -> Result<(), Mismatch> {
+        let injected = self.inject(&request.packets);
+        let Request { packets, updates } = request;
+        if injected.is_err() || updates.is_empty() {
+            let request = Request { packets, updates: Vec::new() };
+            self.steps.push(Step { request, expected: Vec::new(), answered: Vec::new() });
+            return injected;
+        }
+        let subject = &self.bench.subject;
+        let expected = updates.iter().map(|update| self.model.expected(subject, update, self.duty));
+        let expected: Vec<Expected> = expected.collect();
         let request = self.bench.write_request(updates.clone());
         let answer = self
             .bench
@@ -245,7 +339,7 @@ impl<'a> Run<'a> {
             Err(_) => Vec::new(),
         };
         self.steps.push(Step {
-            updates: updates.clone(),
+            request: Request { packets, updates: updates.clone() },
             expected: expected.iter().map(Expected::words).collect(),
             answered: codes.iter().map(|code| name(*code).to_owned()).collect(),
         });
@@ -256,18 +350,18 @@ impl<'a> Run<'a> {
                 Code::Ok => counted.0 += 1,
                 _ => counted.1 += 1,
             }
-            // A device may be full (9.1). Then nothing is inserted.
-            if *expected == Expected::Accepted && *code == Code::ResourceExhausted {
-                continue;
+            if let Some((owner, number)) = expected.near_miss() {
+                *self.near_misses.entry((owner.to_owned(), number)).or_default() += 1;
             }
             if !expected.admits(*code) {
                 return Err(Mismatch {
                     class: Class::Answer,
                     why: format!(
-                        "the {} was answered {} where {} is demanded",
+                        "the {} was answered {} where {} is demanded{}",
                         what(update),
                         name(*code),
-                        expected.words()
+                        expected.words(),
+                        expected.because()
                     ),
                 });
             }
@@ -286,7 +380,7 @@ impl<'a> Run<'a> {
         scopes.retain(|scope| self.scopes.contains(scope));
         for scope in scopes {
             let found = self.part(scope)?;
-            differs(found, self.wanted(scope), scope.name())?;
+            self.differs(found, self.wanted(scope), scope.name())?;
         }
         let mut answered = updates.iter().zip(codes);
         match answered.find(|(_, code)| **code == Code::Ok) {
@@ -307,22 +401,56 @@ impl<'a> Run<'a> {
 
     /// Reads a part of the state.
     fn part(&mut self, scope: Scope) -> Result<Vec<v1::Entity>, Mismatch> {
-        let found = self.read(scope.selection(&self.bench.subject))?.into_iter().map(normal);
+        let found = self.read(scope.selection(&self.bench.subject))?;
+        Ok(self.seen(scope, found.into_iter().map(normal).collect()))
+    }
+
+    /// Returns the entities of a part of the state, in normal form, as they are compared.
+    fn seen(&self, scope: Scope, found: Vec<v1::Entity>) -> Vec<v1::Entity> {
         let mut found: Vec<v1::Entity> = match scope {
             // Packets may meet the entries of others.
             Scope::Entries(_) => found
+                .into_iter()
                 .map(|entity| match table_entry(entity.clone()) {
                     Some(entry) if self.model.had(&entry) => without_counts(entity),
                     _ => entity,
                 })
                 .collect(),
-            _ => found.collect(),
+            _ => found,
         };
         if let (Scope::ValueSet(value_set_id), true) = (scope, found.is_empty()) {
             // A set without members may be returned, or not.
             found.push(v1::ValueSetEntry { value_set_id, members: Vec::new() }.into());
         }
-        Ok(found)
+        found
+    }
+
+    /// Returns the difference between the entities that the device has and those that it should
+    /// have, apart from what packets may have changed.
+    fn differs(
+        &self,
+        found: Vec<v1::Entity>,
+        wanted: Vec<v1::Entity>,
+        what: &str,
+    ) -> Result<(), Mismatch> {
+        let compared = |entities: Vec<v1::Entity>| match self.is_disturbed {
+            true => entities.into_iter().map(without_counts).collect(),
+            false => entities,
+        };
+        let (found, wanted) = (compared(found), compared(wanted));
+        let text = |entity: &v1::Entity| protos::text("p4.v1.Entity", entity);
+        let missing = wanted.iter().find(|one| !found.contains(one));
+        let excess = found.iter().find(|one| !wanted.contains(one));
+        let why = match (missing, excess) {
+            (None, None) if found.len() == wanted.len() => return Ok(()),
+            (None, None) => format!("one {what} is returned more than once"),
+            (Some(missing), None) => format!("one {what} is missing: {}", text(missing)),
+            (None, Some(excess)) => format!("one {what} should not be there: {}", text(excess)),
+            (Some(missing), Some(excess)) => {
+                format!("in the place of {} there is {}", text(missing), text(excess))
+            }
+        };
+        Err(Mismatch { class: Class::State, why })
     }
 
     /// Returns the entities of a part of the state that the device had before.
@@ -373,23 +501,6 @@ impl<'a> Run<'a> {
             false => Err(format!("entities could not be restored: {}", name(answer.code))),
         }
     }
-}
-
-/// Returns the difference between the entities that a device has and those that it should have.
-fn differs(found: Vec<v1::Entity>, wanted: Vec<v1::Entity>, what: &str) -> Result<(), Mismatch> {
-    let text = |entity: &v1::Entity| protos::text("p4.v1.Entity", entity);
-    let missing = wanted.iter().find(|one| !found.contains(one));
-    let excess = found.iter().find(|one| !wanted.contains(one));
-    let why = match (missing, excess) {
-        (None, None) if found.len() == wanted.len() => return Ok(()),
-        (None, None) => format!("one {what} is returned more than once"),
-        (Some(missing), None) => format!("one {what} is missing: {}", text(missing)),
-        (None, Some(excess)) => format!("one {what} should not be there: {}", text(excess)),
-        (Some(missing), Some(excess)) => {
-            format!("in the place of {} there is {}", text(missing), text(excess))
-        }
-    };
-    Err(Mismatch { class: Class::State, why })
 }
 
 /// Returns the type of an update and the kind of its entity.

@@ -10,7 +10,8 @@
 //! model after each request.
 //!
 //! The rules are stated here from the text of the specification (version 1.5.0), apart from the
-//! crates with which this project serves P4Runtime. Only the messages are shared. Otherwise a rule
+//! crates with which this project serves P4Runtime. Only the messages are shared, and the language of
+//! constraints on entries, whose evaluator has an oracle in the tests of its crate. Otherwise a rule
 //! that was understood wrongly would be confirmed by its own mistake.
 
 mod bench;
@@ -30,7 +31,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::bench::Bench;
 pub use crate::channel::{ConnectError, Exchange, Target};
 pub use crate::demands::{Level, Requirement, Verdict};
-pub use crate::fuzz::{Count, Finding, Fuzzed, Settings, Step, fuzz, replay};
+pub use crate::fuzz::{
+    Constrained, Constraints, Count, Finding, Fuzzed, Packet, Request, Settings, Step, fuzz, replay,
+};
 pub use crate::means::{Means, Wires};
 pub use crate::openflow::{Listening, judge_openflow};
 pub use crate::requirements::requirements;

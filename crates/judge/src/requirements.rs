@@ -11,6 +11,7 @@ mod profiles;
 mod reads;
 mod replication;
 mod resources;
+mod roles;
 mod streams;
 mod writes;
 
@@ -35,6 +36,7 @@ pub fn requirements() -> impl Iterator<Item = &'static Requirement> {
 pub(crate) fn trials() -> impl Iterator<Item = &'static Trial> {
     let all = [
         arbitration::ALL,
+        roles::ALL,
         formatting::ALL,
         entries::ALL,
         defaults::ALL,

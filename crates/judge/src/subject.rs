@@ -1,10 +1,15 @@
 //! The objects that a device has according to its P4Info, as far as requirements need them.
 
 mod externs;
+mod restrictions;
 
 use protos::config::{self, action_ref::Scope, match_field::MatchType, table::IdleTimeoutBehavior};
 
 pub(crate) use self::externs::{Array, Counts, Direct, Marker, ValueSet, Width};
+pub(crate) use self::restrictions::{Breach, Restriction};
+
+/// The smallest width of a table's key with which eight different entries can be made.
+const LEAST_BITS: u32 = 3;
 
 /// The kind of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,10 +37,12 @@ pub(crate) struct Param {
 }
 
 /// An action of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Action {
     pub(crate) id: u32,
     pub(crate) params: Vec<Param>,
+    /// The constraint on its arguments.
+    pub(crate) restriction: Option<Restriction>,
     /// Whether entries may have the action.
     pub(crate) in_entries: bool,
     /// Whether it may be the default action.
@@ -43,12 +50,19 @@ pub(crate) struct Action {
 }
 
 /// A table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) keys: Vec<Key>,
+    /// The actions on whose arguments there is no constraint.
     pub(crate) actions: Vec<Action>,
+    /// The actions on whose arguments there is a constraint.
+    pub(crate) restricted_actions: Vec<Action>,
+    /// The actions that are not called, each with the reason.
+    pub(crate) unfit_actions: Vec<String>,
+    /// The constraint on its entries.
+    pub(crate) restriction: Option<Restriction>,
     pub(crate) is_const: bool,
     pub(crate) has_const_default: bool,
     /// The action profile or selector from which its entries take their actions.
@@ -56,9 +70,8 @@ pub(crate) struct Table {
     pub(crate) notifies_idle_entries: bool,
     /// The direct counter and the direct meter.
     direct: Vec<u32>,
-    /// Whether entries can be made that the device has to accept: the values of its keys and
-    /// parameters are numbers, and no annotation restricts them.
-    is_plain: bool,
+    /// The reason why no entries can be made that the device has to accept; `None` if they can be.
+    unfit: Option<String>,
 }
 
 /// An action profile or selector.
@@ -70,6 +83,8 @@ pub(crate) struct Profile {
     pub(crate) is_selector: bool,
     pub(crate) max_group_size: i32,
     pub(crate) counts_members: bool,
+    /// The largest weight of a member if members are counted; 0 if there is no limit.
+    pub(crate) max_member_weight: i32,
 }
 
 /// The objects that a device has.
@@ -109,19 +124,46 @@ impl Table {
         usable.clone().find(|action| !action.params.is_empty()).or_else(|| usable.next())
     }
 
-    /// Returns whether entries with actions of their own can be inserted, and at least eight
-    /// different ones.
-    pub(crate) fn takes_entries(&self) -> bool {
-        let bits: u32 = self.keys.iter().map(|key| key.bits).sum();
-        let is_open = self.is_plain && !self.is_const && self.profile.is_none();
-        is_open && bits >= 3 && self.action().is_some()
+    /// Returns such an action, even one on whose arguments there is a constraint.
+    pub(crate) fn any_action(&self) -> Option<&Action> {
+        let restricted = || self.restricted_actions.iter().find(|action| action.in_entries);
+        self.action().or_else(restricted)
     }
 
-    /// Returns whether entries that refer to members can be inserted.
+    /// Returns all actions, with and without constraints on their arguments.
+    pub(crate) fn all_actions(&self) -> impl Iterator<Item = &Action> {
+        self.actions.iter().chain(&self.restricted_actions)
+    }
+
+    /// Returns whether entries with actions of their own can be inserted, at least eight different
+    /// ones, and no constraint restricts them.
+    pub(crate) fn takes_entries(&self) -> bool {
+        self.profile.is_none() && self.is_unrestricted()
+    }
+
+    /// Returns whether entries that refer to members can be inserted, and no constraint restricts
+    /// them.
     pub(crate) fn takes_members(&self) -> bool {
+        self.profile.is_some() && self.is_unrestricted()
+    }
+
+    fn is_unrestricted(&self) -> bool {
+        self.unfit().is_none() && self.restriction.is_none() && self.action().is_some()
+    }
+
+    /// Returns why no entries are made for the table, even such that satisfy its constraint; `None`
+    /// if they are.
+    pub(crate) fn unfit(&self) -> Option<&str> {
         let bits: u32 = self.keys.iter().map(|key| key.bits).sum();
-        let is_open = self.is_plain && !self.is_const && self.profile.is_some();
-        is_open && bits >= 3 && self.action().is_some()
+        match &self.unfit {
+            Some(why) => Some(why),
+            None if self.is_const => Some("its entries are constant"),
+            None if bits < LEAST_BITS => Some("its key has fewer than eight values"),
+            None if self.any_action().is_none() => {
+                Some("it has no action for entries whose arguments are plain numbers")
+            }
+            None => None,
+        }
     }
 }
 
@@ -157,7 +199,7 @@ impl Subject {
                 .chain(self.registers.iter().map(|register| register.id))
                 .chain(self.value_sets.iter().map(|set| set.id))
                 .chain(self.tables.iter().map(|table| table.id))
-                .chain(self.tables.iter().flat_map(|table| table.actions.iter().map(|one| one.id)))
+                .chain(self.tables.iter().flat_map(Table::all_actions).map(|action| action.id))
                 .chain(self.profiles.iter().map(|profile| profile.id))
                 .chain(self.digests.iter().copied());
             ids.any(|other| other == id)
@@ -179,23 +221,59 @@ impl Subject {
         self.direct_meters.iter().find(of_table).map(|meter| meter.form)
     }
 
-    /// Returns a table whose entries refer to members of a profile.
+    /// Returns a table whose entries refer to members of a profile, and have no constraint.
     pub(crate) fn member_table(&self, profile: u32) -> Option<&Table> {
         self.tables.iter().find(|table| table.profile == Some(profile) && table.takes_members())
+    }
+
+    /// Returns a table whose entries refer to members of a profile, and may have a constraint.
+    pub(crate) fn any_member_table(&self, profile: u32) -> Option<&Table> {
+        self.tables.iter().find(|table| table.profile == Some(profile) && table.unfit().is_none())
+    }
+
+    /// Returns the constraints on tables and actions, each once.
+    pub(crate) fn restrictions(&self) -> Vec<&Restriction> {
+        let mut found: Vec<&Restriction> = Vec::new();
+        for table in &self.tables {
+            let actions = table.restricted_actions.iter();
+            let of_table = table.restriction.iter();
+            for one in of_table.chain(actions.filter_map(|action| action.restriction.as_ref())) {
+                if !found.iter().any(|other| other.owner == one.owner) {
+                    found.push(one);
+                }
+            }
+        }
+        found
     }
 }
 
 fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     let preamble = table.preamble.clone().unwrap_or_default();
-    let (keys, is_plain) = keys(p4info, &table.match_fields);
+    let (keys, why) = keys(p4info, &table.match_fields);
+    let why = why.or_else(|| special(&preamble.annotations));
+    let (restriction, why) = match (why, Restriction::of_table(table)) {
+        (None, Ok(restriction)) => (restriction, None),
+        (None, Err(why)) => (None, Some(why)),
+        (Some(why), _) => (None, Some(why.to_owned())),
+    };
     let actions = table.action_refs.iter().filter_map(|reference| action(p4info, reference));
+    let (mut fit, mut unfit_actions): (Vec<Action>, Vec<String>) = Default::default();
+    actions.for_each(|action| match action {
+        Ok(action) => fit.push(action),
+        Err(why) => unfit_actions.push(why),
+    });
+    let (restricted_actions, actions) =
+        fit.into_iter().partition(|action| action.restriction.is_some());
     let notifies = IdleTimeoutBehavior::NotifyControl as i32;
     Table {
         id: preamble.id,
-        is_plain: is_plain && !is_restricted(&preamble.annotations),
+        unfit: why,
         name: preamble.name,
         keys,
-        actions: actions.collect(),
+        actions,
+        restricted_actions,
+        unfit_actions,
+        restriction,
         is_const: table.is_const_table,
         has_const_default: table.const_default_action_id != 0,
         profile: (table.implementation_id != 0).then_some(table.implementation_id),
@@ -204,63 +282,99 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     }
 }
 
-/// Returns the key fields of a table or value set, and whether their values are numbers that no
-/// annotation restricts.
-fn keys(p4info: &config::P4Info, fields: &[config::MatchField]) -> (Vec<Key>, bool) {
-    let (mut keys, mut is_plain) = (Vec::new(), true);
+/// Returns the key fields of a table or value set, and why their values cannot be given as numbers
+/// or are restricted, if that is so.
+fn keys(
+    p4info: &config::P4Info,
+    fields: &[config::MatchField],
+) -> (Vec<Key>, Option<&'static str>) {
+    let (mut keys, mut why) = (Vec::new(), None);
     for field in fields {
-        is_plain &= field.type_name.is_none() || !is_translated(p4info, field.type_name.as_ref());
-        is_plain &= !is_restricted(&field.annotations) && field.bitwidth > 0;
-        let kind = match field.r#match {
-            Some(config::match_field::Match::MatchType(kind)) => match MatchType::try_from(kind) {
-                Ok(MatchType::Exact) => Some(Kind::Exact),
-                Ok(MatchType::Lpm) => Some(Kind::Lpm),
-                Ok(MatchType::Ternary) => Some(Kind::Ternary),
-                Ok(MatchType::Range) => Some(Kind::Range),
-                Ok(MatchType::Optional) => Some(Kind::Optional),
-                Ok(MatchType::Unspecified) | Err(_) => None,
-            },
-            Some(config::match_field::Match::OtherMatchType(_)) | None => None,
-        };
-        match kind {
+        let is_translated = is_translated(p4info, field.type_name.as_ref());
+        why = why.or_else(|| is_translated.then_some("the values of a key are translated"));
+        why = why.or_else(|| special(&field.annotations));
+        why = why.or((field.bitwidth <= 0).then_some("a key is no number"));
+        match subject_kind(field) {
             Some(kind) => keys.push(Key { id: field.id, bits: width(field.bitwidth), kind }),
-            None => is_plain = false,
+            None => why = why.or(Some("a key has a kind of match that P4Runtime does not define")),
         }
     }
-    (keys, is_plain)
+    (keys, why)
 }
 
-/// Returns an action of a table; `None` if its parameters cannot be given as numbers.
-fn action(p4info: &config::P4Info, reference: &config::ActionRef) -> Option<Action> {
+/// Returns the kind of a key field; `None` for those of an architecture.
+fn subject_kind(field: &config::MatchField) -> Option<Kind> {
+    match field.r#match {
+        Some(config::match_field::Match::MatchType(kind)) => match MatchType::try_from(kind) {
+            Ok(MatchType::Exact) => Some(Kind::Exact),
+            Ok(MatchType::Lpm) => Some(Kind::Lpm),
+            Ok(MatchType::Ternary) => Some(Kind::Ternary),
+            Ok(MatchType::Range) => Some(Kind::Range),
+            Ok(MatchType::Optional) => Some(Kind::Optional),
+            Ok(MatchType::Unspecified) | Err(_) => None,
+        },
+        Some(config::match_field::Match::OtherMatchType(_)) | None => None,
+    }
+}
+
+/// Returns an action of a table; `None` if the P4Info does not have it.
+///
+/// # Errors
+/// Returns the name of the action, and why it is not called: its parameters cannot be given as
+/// numbers, or its constraint cannot be read.
+fn action(
+    p4info: &config::P4Info,
+    reference: &config::ActionRef,
+) -> Option<Result<Action, String>> {
     let of_id = |action: &&config::Action| {
         action.preamble.as_ref().is_some_and(|preamble| preamble.id == reference.id)
     };
     let action = p4info.actions.iter().find(of_id)?;
+    let name = action.preamble.as_ref().map_or("", |preamble| &preamble.name);
+    Some(fit_action(p4info, reference, action).map_err(|why| format!("action {name}: {why}")))
+}
+
+fn fit_action(
+    p4info: &config::P4Info,
+    reference: &config::ActionRef,
+    action: &config::Action,
+) -> Result<Action, String> {
     let annotations = action.preamble.iter().flat_map(|preamble| &preamble.annotations);
     let annotations = annotations.chain(action.params.iter().flat_map(|param| &param.annotations));
-    let is_plain = |param: &config::action::Param| {
-        param.bitwidth > 0 && !is_translated(p4info, param.type_name.as_ref())
-    };
-    if is_restricted(annotations) || !action.params.iter().all(is_plain) {
-        return None;
+    if let Some(why) = special(annotations) {
+        return Err(why.to_owned());
     }
+    if action.params.iter().any(|param| is_translated(p4info, param.type_name.as_ref())) {
+        return Err("the values of a parameter are translated".to_owned());
+    }
+    if action.params.iter().any(|param| param.bitwidth <= 0) {
+        return Err("a parameter is no number".to_owned());
+    }
+    let restriction = Restriction::of_action(action)?;
     let params = action.params.iter();
     let params = params.map(|param| Param { id: param.id, bits: width(param.bitwidth) });
     let scope = reference.scope;
-    Some(Action {
+    Ok(Action {
         id: reference.id,
         params: params.collect(),
+        restriction,
         in_entries: scope == Scope::TableAndDefault as i32 || scope == Scope::TableOnly as i32,
         in_default: scope == Scope::TableAndDefault as i32 || scope == Scope::DefaultOnly as i32,
     })
 }
 
-/// Returns whether annotations restrict the entries that a device accepts.
-fn is_restricted<'a>(annotations: impl IntoIterator<Item = &'a String>) -> bool {
-    const RESTRICTING: [&str; 4] =
-        ["@entry_restriction", "@action_restriction", "@refers_to", "@hidden"];
+/// Returns why entries with these annotations are not made, if they restrict what a device accepts
+/// in a way that is not known here.
+fn special<'a>(annotations: impl IntoIterator<Item = &'a String>) -> Option<&'static str> {
+    const SPECIAL: [(&str, &str); 2] = [
+        ("@refers_to", "it refers to other entries (@refers_to)"),
+        ("@hidden", "it is hidden from controllers (@hidden)"),
+    ];
     let mut annotations = annotations.into_iter();
-    annotations.any(|text| RESTRICTING.iter().any(|one| text.starts_with(one)))
+    annotations.find_map(|text| {
+        let found = SPECIAL.iter().find(|(name, _)| text.starts_with(name));
+        found.map(|(_, why)| *why)
+    })
 }
 
 /// Returns whether values of a type are translated between controller and data plane, so that they
@@ -300,6 +414,10 @@ fn profile(profile: &config::ActionProfile) -> Profile {
             profile.selector_size_semantics,
             Some(SelectorSizeSemantics::SumOfMembers(_))
         ),
+        max_member_weight: match profile.selector_size_semantics {
+            Some(SelectorSizeSemantics::SumOfMembers(limit)) => limit.max_member_weight,
+            Some(SelectorSizeSemantics::SumOfWeights(_)) | None => 0,
+        },
     }
 }
 

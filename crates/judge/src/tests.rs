@@ -1,7 +1,9 @@
 //! Tests against a device that meets all requirements, and against one whose answers are distorted
 //! on their way.
 
+mod constraints;
 mod distortion;
+mod packets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +17,10 @@ use crate::bench::Bench;
 use crate::fuzz::fuzz_on;
 use crate::requirements::trials;
 use crate::subject::Subject;
-use crate::{Fuzzed, Means, Settings, Target, Verdict, Wires, judge, replay, requirements};
+use crate::{
+    Constraints, Fuzzed, Means, Request, Settings, Target, Verdict, Wires, judge, replay,
+    requirements,
+};
 
 /// The program of the device, which has an object of each kind.
 const PROGRAM: &str = include_str!("../tests/everything.p4");
@@ -100,11 +105,53 @@ fn each_requirement_is_broken_by_a_fault() {
     assert_eq!(unbroken, Vec::<&str>::new());
 }
 
+#[test]
+fn requirements_on_roles_are_broken_by_devices_that_confuse_access() {
+    let (mut bench, faults) = distorted();
+    let mut broken = |distortion| {
+        faults.set(Some(distortion));
+        let roles = trials().filter(|trial| trial.requirement.id.contains("role"));
+        let broken = roles.filter(|trial| {
+            let verdict = bench.attempt(trial);
+            bench.clean();
+            matches!(verdict, Verdict::Broken { .. })
+        });
+        let broken: Vec<_> = broken.map(|trial| trial.requirement.id).collect();
+        faults.set(None);
+        broken
+    };
+    assert_eq!(
+        broken(Distortion::RestrictsRoles),
+        [
+            "role-is-part-of-a-writer",
+            "packet-in-of-every-role",
+            "digest-of-every-role",
+            "idle-notification-of-every-role",
+        ]
+    );
+    assert_eq!(
+        broken(Distortion::ForgetsRoleConfigs),
+        ["unknown-role-config", "role-config-is-notified"]
+    );
+    assert_eq!(
+        broken(Distortion::SendsToAll),
+        [
+            "packet-in-of-every-role",
+            "digest-of-every-role",
+            "idle-notification-of-every-role",
+            "role-without-packet-ins",
+            "packet-in-filter-of-a-role",
+            "digests-of-a-role",
+            "idle-notifications-of-a-role",
+        ]
+    );
+}
+
 /// Searches for faults of a device whose answers are distorted.
 fn search(distortion: Option<Distortion>, seed: u64) -> Fuzzed {
     let (mut bench, faults) = distorted();
     faults.set(distortion);
-    let settings = Settings { seed, requests: 800 };
+    let settings = Settings { seed, requests: 800, constraints: Constraints::Checked };
     fuzz_on(&mut bench, &settings, &AtomicBool::new(false), &mut |_, _| {})
         .expect("it can be fuzzed")
 }
@@ -156,7 +203,7 @@ fn a_search_leaves_the_device_as_it_was() {
     let before = read(&mut bench);
     drop(bench);
 
-    let settings = Settings { seed: 5, requests: 300 };
+    let settings = Settings { seed: 5, requests: 300, constraints: Constraints::Checked };
     let mut bench = reopened(&target);
     let found = fuzz_on(&mut bench, &settings, &AtomicBool::new(false), &mut |_, _| {});
     let found = found.expect("it can be fuzzed");
@@ -186,10 +233,12 @@ fn set(subject: &Subject, members: Vec<v1::ValueSetMember>) -> v1::Entity {
 /// Returns the steps of a finding as lines.
 fn lines(finding: &crate::Finding) -> String {
     let lines = finding.steps.iter().flat_map(|step| {
-        step.updates.iter().zip(&step.expected).enumerate().map(|(index, (update, expected))| {
-            let answered = step.answered.get(index);
-            format!("{} ({expected}: {answered:?})\n", protos::text("p4.v1.Update", update))
-        })
+        step.request.updates.iter().zip(&step.expected).enumerate().map(
+            |(index, (update, expected))| {
+                let answered = step.answered.get(index);
+                format!("{} ({expected}: {answered:?})\n", protos::text("p4.v1.Update", update))
+            },
+        )
     });
     lines.collect()
 }
@@ -253,7 +302,7 @@ fn faults_are_found_and_their_sequences_are_short() {
         for seed in 1..=2 {
             let found = search(Some(distortion), seed);
             let finding = found.finding.unwrap_or_else(|| panic!("{distortion:?}, seed {seed}"));
-            let updates: usize = finding.steps.iter().map(|step| step.updates.len()).sum();
+            let updates: usize = finding.steps.iter().map(|step| step.request.updates.len()).sum();
             let lines = lines(&finding);
             assert!(updates <= most, "{distortion:?}, seed {seed}: {}\n{lines}", finding.why);
             assert_eq!(finding.repeated, 3, "{distortion:?}, seed {seed}");
@@ -269,8 +318,11 @@ fn a_sequence_is_repeated() {
     let entry = crate::entities::of_entry(&bench.entry(&table));
     drop(bench);
     let insert = crate::entities::insert(entry.clone());
-    let requests = vec![vec![insert.clone()], vec![insert], vec![crate::entities::delete(entry)]];
-    let found = replay(&target, requests).expect("it can be repeated");
+    let updates = [insert.clone(), insert, crate::entities::delete(entry)];
+    let request = |update| Request { updates: vec![update], packets: Vec::new() };
+    let requests = updates.map(request).to_vec();
+    let found = replay(&target, Means::default(), Constraints::Checked, requests)
+        .expect("it can be repeated");
     assert!(found.finding.is_none() && found.left.is_none(), "{found:?}");
     let inserts = found.counts.iter().find(|count| count.what == "insert of an entry");
     assert_eq!(inserts.map(|count| (count.accepted, count.refused)), Some((1, 1)));
@@ -298,7 +350,7 @@ fn what_was_not_permitted_is_not_tried() {
     let reasons = |word: &str| untried.iter().filter(|(_, why)| why.contains(word)).count();
     assert_eq!(
         (reasons("(--commit)"), reasons("(--port)"), untried.len()),
-        (8, 4, 12),
+        (8, 10, 18),
         "{untried:?}"
     );
     assert_eq!(read(&target), before);

@@ -31,22 +31,26 @@ use ::entities::{
 };
 use prost_types::Any;
 
+pub(crate) use self::role::passes;
 pub use self::{
     answer::{MAX_OPEN_READS, MAX_READ_BYTES, ReadAnswer, ReadMessage, ReadStep},
     config::PushProgress,
     loading::{LoadedPipeline, PipelineLoad, Rehearsal, too_slow},
     log::{Durable, StateVisitor, WriteLog, Written},
     pipeline::{Pipeline, PipelineRegistry},
-    role::{PacketFilter, RoleConfigError},
+    role::RoleConfigError,
 };
 use self::{config::Loaded, digest::Digests, role::RoleAccess};
 use crate::{
     arbitration::{Arbitration, ElectionMemory, Notification, PrimaryChange, RoleKey, StreamId},
     emulated::EmulatedTarget,
     packet_io::{ByteString, MissingMetadata},
-    proto::v1::{
-        self, stream_error::Details, stream_message_request::Update as Request,
-        stream_message_response::Update as Response,
+    proto::{
+        roles::PacketFilter,
+        v1::{
+            self, stream_error::Details, stream_message_request::Update as Request,
+            stream_message_response::Update as Response,
+        },
     },
     status::{Code, EntityError},
     store::Nanos,

@@ -14,6 +14,7 @@
 //! `tests/generated.rs` checks it against the protos and regenerates it.
 
 mod conversions;
+pub mod roles;
 
 use std::sync::OnceLock;
 

@@ -10,8 +10,9 @@ use protos::v1::{
 
 use super::{Bench, no_stream};
 use crate::channel::Stream;
-use crate::demands::{Fault, lacks};
+use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes, largest};
+use crate::subject::Param;
 
 /// The time for which a packet is awaited that may come.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -65,7 +66,7 @@ impl Bench {
         found
     }
 
-    fn picked<T>(
+    pub(super) fn picked<T>(
         &mut self,
         stream: &mut Stream,
         time: Duration,
@@ -129,8 +130,7 @@ impl Bench {
         let end = Instant::now() + PATIENCE;
         let mut ports = Vec::new();
         while ports.is_empty() && Instant::now() < end {
-            let wires = self.means.wires.as_mut().ok_or_else(|| lacks("connected ports"))?;
-            let found = wires.receive().map_err(Fault::Lost)?;
+            let found = self.left()?;
             let is_ours = |packet: &[u8]| packet.windows(MARK.len()).any(|part| part == MARK);
             ports.extend(found.iter().filter(|(_, packet)| is_ours(packet)).map(|(port, _)| *port));
             let primary = self.primary.as_mut().ok_or_else(|| Fault::Lost(no_stream()))?;
@@ -139,7 +139,11 @@ impl Bench {
         Ok(ports)
     }
 
-    fn ports(&self) -> Result<Vec<u32>, Fault> {
+    /// Returns the numbers of the ports that are connected to this host.
+    ///
+    /// # Errors
+    /// Not applicable if there are none.
+    pub(crate) fn ports(&self) -> Result<Vec<u32>, Fault> {
         let ports = self.means.wires.as_ref().map(|wires| wires.ports()).unwrap_or_default();
         match ports.is_empty() {
             true => Err(Fault::NotApplicable(
@@ -149,15 +153,48 @@ impl Bench {
         }
     }
 
-    fn send_packet(&mut self, port: u32, packet: &[u8]) -> Result<(), Fault> {
+    /// Returns the packets that have left the device since the last call, each with its port.
+    pub(crate) fn left(&mut self) -> Result<Vec<(u32, Vec<u8>)>, Fault> {
+        let wires = self.means.wires.as_mut().ok_or_else(|| lacks("connected ports"))?;
+        wires.receive().map_err(Fault::Lost)
+    }
+
+    /// Sends a packet into a port of the device.
+    pub(crate) fn send_packet(&mut self, port: u32, packet: &[u8]) -> Result<(), Fault> {
         let wires = self.means.wires.as_mut().ok_or_else(|| lacks("connected ports"))?;
         wires.send(port, packet).map_err(Fault::Lost)
     }
 }
 
+/// Demands that a packet-in has each metadata field once, with a value of its width (16.1).
+pub(crate) fn check_packet_in(fields: &[Param], packet: &v1::PacketIn) -> Result<(), Fault> {
+    demand(packet.metadata.len() == fields.len(), || {
+        format!("a packet-in has {} fields, and the P4Info {}", packet.metadata.len(), fields.len())
+    })?;
+    for field in fields {
+        let of_field = |one: &&v1::PacketMetadata| one.metadata_id == field.id;
+        let found = packet.metadata.iter().find(of_field);
+        let value = found.map(|found| &found.value).ok_or_else(|| {
+            Fault::Broken(format!("a packet-in lacks the metadata field {}", field.id))
+        })?;
+        // The values of a translated type are text of any length (16.1).
+        if field.bits == 0 {
+            continue;
+        }
+        let significant = value.iter().position(|byte| *byte != 0).unwrap_or(value.len());
+        let bits = value[significant..]
+            .first()
+            .map_or(0, |first| (value.len() - significant) * 8 - first.leading_zeros() as usize);
+        demand(!value.is_empty() && bits <= field.bits as usize, || {
+            format!("the metadata field {} of a packet-in is no value of its width", field.id)
+        })?;
+    }
+    Ok(())
+}
+
 /// Returns packets of the kinds that programs send to their controllers: of the EtherType for
 /// experiments, an ARP request, one of the Link Layer Discovery Protocol, and UDP over IPv4.
-fn packets() -> [Vec<u8>; 4] {
+pub(crate) fn packets() -> [Vec<u8>; 4] {
     const BROADCAST: [u8; 6] = [0xff; 6];
     const LLDP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
     const OTHER: [u8; 6] = [0x02, 0x50, 0x4c, 0x41, 0x4e, 0x05];

@@ -1,12 +1,17 @@
 //! What a device takes of the entities that are made here, which its P4Info does not say.
 
+use constraints::Goal;
 use protos::v1;
 use tonic::Code;
 
 use super::Bench;
+use crate::channel::name;
 use crate::demands::Fault;
 use crate::entities::{self, delete, of_entry};
 use crate::subject::Table;
+
+/// The number of entries that are sought for a table with a constraint.
+const SEEDS: u64 = 16;
 
 impl Bench {
     /// Finds out which tables take the entries that are made here. A device may refuse values for
@@ -28,13 +33,6 @@ impl Bench {
         &self.usable
     }
 
-    /// Returns the identifiers of the profiles that take members and have none, with a table whose
-    /// entries can refer to them.
-    pub(crate) fn member_profiles(&mut self) -> Vec<u32> {
-        let profiles: Vec<u32> = self.subject.profiles.iter().map(|profile| profile.id).collect();
-        profiles.into_iter().filter(|profile| self.takes_members(*profile)).collect()
-    }
-
     /// Returns whether the device replicates packets to port 1.
     pub(crate) fn replicates(&mut self) -> bool {
         let group = entities::multicast_group(430, entities::replicas([1]));
@@ -45,15 +43,52 @@ impl Bench {
         is_taken
     }
 
-    fn takes_members(&mut self, profile: u32) -> bool {
-        let Some(table) = self.subject.member_table(profile).cloned() else { return false };
+    /// Returns whether the device takes an entry of a table that satisfies the table's constraint.
+    ///
+    /// # Errors
+    /// Returns the reason if it does not, or if no such entry was found.
+    pub(crate) fn takes_restricted(&mut self, table: &Table) -> Result<(), String> {
+        let like = self.entry(table);
+        let satisfied = match &table.restriction {
+            Some(restriction) => (0..SEEDS).find_map(|seed| {
+                let entry = restriction.entry(Goal::Satisfy, &like, seed)?;
+                let is_new = self.present.iter().all(|other| other.r#match != entry.r#match);
+                is_new.then_some(entry)
+            }),
+            None => Some(like),
+        };
+        let entry = satisfied.ok_or("no entry that satisfies its constraint was found")?;
+        let request = self.write_request(vec![entities::insert(of_entry(&entry))]);
+        let answer = self.write(request);
+        self.clean();
+        self.channel.take_exchanges();
+        match answer {
+            Ok(answer) if answer.is_ok() => Ok(()),
+            Ok(answer) => Err(refused("an entry", answer.of(0))),
+            Err(fault) => Err(fault.to_string()),
+        }
+    }
+
+    /// Returns whether the device has members of a profile, which are optional (9.2.3).
+    ///
+    /// # Errors
+    /// Returns the reason why the profile is left out: there are members, or the device does not
+    /// take one.
+    pub(crate) fn has_members(&mut self, profile: u32, table: &Table) -> Result<bool, String> {
         let any =
             v1::ActionProfileMember { action_profile_id: profile, ..Default::default() }.into();
-        let has_some = self.read(vec![any]).map_or(true, |found| !found.is_empty());
-        let is_taken =
-            !has_some && self.try_member(profile, &table, 1).is_ok_and(|code| code == Code::Ok);
+        let found = self.read(vec![any]);
+        let answer = match found {
+            Ok(found) if !found.is_empty() => return Err("it has members already".to_owned()),
+            Ok(_) | Err(_) => self.try_member(profile, table, 1),
+        };
         self.channel.take_exchanges();
-        is_taken
+        match answer {
+            Ok(Code::Ok) => Ok(true),
+            Ok(Code::Unimplemented) => Ok(false),
+            Ok(code) => Err(refused("a member", code)),
+            Err(fault) => Err(fault.to_string()),
+        }
     }
 
     /// Inserts a member of a profile and deletes it again. Returns the answer to the insertion.
@@ -72,9 +107,20 @@ impl Bench {
         Ok(code)
     }
 
+    /// Returns why no entries are made of a table without constraint that refused the first one.
+    pub(crate) fn refusal(&self, table: &Table) -> Option<String> {
+        let found = self.refused.iter().find(|(name, _)| *name == table.name);
+        found.map(|(_, code)| refused("an entry", *code))
+    }
+
     /// Returns the tables that refused an entry whose values fit the P4Info, with the codes; empty
     /// if any table took one.
     pub(crate) fn refused_tables(&self) -> &[(String, Code)] {
         if self.usable.is_empty() { &self.refused } else { &[] }
     }
+}
+
+/// Returns the reason why something is left out that the device refuses.
+fn refused(what: &str, code: Code) -> String {
+    format!("the switch refuses {what} whose values fit the P4Info with {}", name(code))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use protos::v1::{self, stream_message_request, stream_message_response::Update as Message};
 use tonic::{Code, Status};
 
-use super::{Bench, arbitrate, demand_code, no_stream, standing};
+use super::{Bench, arbitrate, arbitration_of, demand_code, no_stream, standing};
 use crate::channel::{Stream, TIMEOUT, name};
 use crate::demands::{Fault, demand};
 
@@ -20,6 +20,50 @@ impl Bench {
     ) -> Result<(Stream, v1::MasterArbitrationUpdate), Fault> {
         self.has_rivals = true;
         arbitrate(&mut self.channel, self.target.device_id, election_id).map_err(Fault::Broken)
+    }
+
+    /// Opens a stream of a controller of another role than the default one, and returns the answer
+    /// to its arbitration.
+    ///
+    /// # Errors
+    /// Not applicable if the device takes no roles with names, or refuses the role's configuration.
+    pub(crate) fn of_role(
+        &mut self,
+        role: &v1::Role,
+        election_id: Option<u128>,
+    ) -> Result<(Stream, v1::MasterArbitrationUpdate), Fault> {
+        let first = arbitration_of(self.device_id(), Some(role.clone()), election_id);
+        let refused = |status: &Status| {
+            Fault::NotApplicable(format!(
+                "the device does not take the role {} with {}: {}",
+                role.name,
+                match role.config {
+                    Some(_) => format!("a {}", protos::roles::NAME),
+                    None => "no configuration".to_owned(),
+                },
+                status.message()
+            ))
+        };
+        let mut stream = self.stream(first)?.map_err(|status| refused(&status))?;
+        match self.received(&mut stream) {
+            Some(Ok(v1::StreamMessageResponse { update: Some(Message::Arbitration(update)) })) => {
+                Ok((stream, update))
+            }
+            Some(Err(status)) => Err(refused(&status)),
+            Some(Ok(_)) | None => {
+                Err(Fault::Broken("the device sent no arbitration update".to_owned()))
+            }
+        }
+    }
+
+    /// Returns the next message to another client that `pick` takes, if one comes in time.
+    pub(crate) fn heard_by<T>(
+        &mut self,
+        stream: &mut Stream,
+        time: Duration,
+        mut pick: impl FnMut(Message) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        self.picked(stream, time, &mut pick)
     }
 
     /// Opens a stream with any first message.

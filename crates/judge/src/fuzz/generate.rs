@@ -2,31 +2,38 @@
 
 mod cells;
 mod faults;
+mod near_misses;
+mod packets;
+mod profiles;
 
 use bytes::Bytes;
+use constraints::Goal;
 use fastrand::Rng;
 use protos::v1::{
-    self, action_profile_group::Member, entity::Entity as Kind, field_match,
-    field_match::FieldMatchType as Match, packet_replication_engine_entry::Type as Replication,
-    table_action,
+    self, entity::Entity as Kind, field_match, field_match::FieldMatchType as Match,
+    packet_replication_engine_entry::Type as Replication, table_action,
 };
 
+pub(super) use self::packets::Inlets;
+use self::profiles::Programmed;
 use super::model::Model;
 use super::normal::{key_of, shortest};
 use super::scope::{self, Scope};
+use super::settings::{Constraints, Settings};
 use crate::entities::{
     all_ones, clone_session, delete, insert, modify, multicast_group, of_entry, replicas,
 };
-use crate::subject::{
-    self, Action, Array, Counts, Key, Marker, Profile, Subject, Table, ValueSet, Width,
-};
+use crate::subject::{self, Action, Array, Counts, Key, Marker, Subject, Table, ValueSet, Width};
 
 /// The most updates of a request.
 const LARGEST_REQUEST: usize = 12;
 /// The most entries of a table, members and groups, so that no limit of the device is met.
 const MOST_ENTRIES: usize = 48;
-const MOST_MEMBERS: u32 = 6;
 const MOST_GROUPS: u32 = 3;
+
+/// The number of requests after which action selectors are programmed in the other way: with action
+/// sets in place of members and groups, or the reverse.
+const PHASE: u64 = 150;
 
 /// The first identifier of multicast groups and clone sessions.
 pub(super) const FIRST_REPLICATED: u32 = 431;
@@ -37,10 +44,15 @@ enum Subjects<'a> {
     /// Entries with actions of their own.
     Entries(&'a Table),
     Defaults,
-    Members(&'a Profile, &'a Table),
-    Groups(&'a Profile),
+    Members(Programmed<'a>),
+    Groups(Programmed<'a>),
     /// Entries that refer to members and groups.
-    References(&'a Profile, &'a Table),
+    References(Programmed<'a>),
+    /// Entries with action sets.
+    ActionSets(Programmed<'a>),
+    /// What is left of members and groups if the profile is programmed with action sets, or of
+    /// action sets if it is not.
+    Cleared(Programmed<'a>, bool),
     Replication,
     Counter(&'a Array<Counts>),
     Meter(&'a Array<Marker>),
@@ -56,26 +68,30 @@ pub(super) struct Generator<'a> {
     subject: &'a Subject,
     /// The tables whose entries have actions of their own.
     tables: Vec<&'a Table>,
-    /// The profiles with members, each with the table that refers to it.
-    profiles: Vec<(&'a Profile, &'a Table)>,
+    profiles: Vec<Programmed<'a>>,
     /// The tables whose default entries are modified.
     defaults: Vec<&'a Table>,
     /// Arrays, value sets and digests, and the tables with counters or meters.
     others: Vec<Subjects<'a>>,
     replicates: bool,
+    /// Whether entries and calls are made that break a part of a constraint.
+    near_misses: bool,
+    /// The number of requests that were made.
+    made: u64,
     random: Rng,
 }
 
 impl<'a> Generator<'a> {
     /// Returns a source for the tables that take entries, and for the profiles that take members.
-    pub(super) fn new(subject: &'a Subject, scopes: &[Scope], seed: u64) -> Self {
+    pub(super) fn new(subject: &'a Subject, scopes: &[Scope], settings: &Settings) -> Self {
+        let mut random = Rng::with_seed(settings.seed);
         let has = |scope| scopes.contains(&scope);
         let is_direct = |table: &&Table| table.profile.is_none() && has(Scope::Entries(table.id));
         let tables = subject.tables.iter().filter(is_direct);
         let defaults = subject.tables.iter().filter(|table| has(Scope::DefaultEntry(table.id)));
-        let profiles = subject.profiles.iter().filter(|profile| has(Scope::Members(profile.id)));
+        let profiles = subject.profiles.iter();
         let profiles =
-            profiles.filter_map(|profile| Some((profile, subject.member_table(profile.id)?)));
+            profiles.filter_map(|profile| Programmed::new(subject, profile, scopes, &mut random));
         Self {
             subject,
             others: cells::subjects(subject, scopes),
@@ -83,30 +99,46 @@ impl<'a> Generator<'a> {
             profiles: profiles.collect(),
             defaults: defaults.collect(),
             replicates: has(Scope::MulticastGroups),
-            random: Rng::with_seed(seed),
+            near_misses: settings.constraints == Constraints::Checked,
+            made: 0,
+            random,
         }
     }
 
     /// Returns whether there is nothing of which requests could be made.
     pub(super) fn is_empty(&self) -> bool {
-        self.kinds().is_empty()
+        self.kinds(&Model::default()).is_empty()
     }
 
     /// Returns the updates of a request. None of them refers to another, and no two have the same
     /// key, because a device may carry them out in any order (12.1).
     pub(super) fn request(&mut self, model: &Model) -> Vec<v1::Update> {
-        let kinds = self.kinds();
+        let kinds = self.kinds(model);
+        self.made += 1;
         let Some(kind) = self.random.choice(&kinds).copied() else { return Vec::new() };
+        let kind = match kind {
+            // Members may not be beside action sets (9.2.3).
+            Subjects::ActionSets(programmed)
+                if programmed.has_members
+                    && model.has_sets(programmed.profile, None)
+                    && self.random.u8(..12) == 0 =>
+            {
+                Subjects::Members(programmed)
+            }
+            kind => kind,
+        };
         let count = self.random.usize(1..=LARGEST_REQUEST);
         let mut updates: Vec<v1::Update> = Vec::new();
         for _ in 0..count {
             let update = match kind {
                 Subjects::Entries(table) => self.entry_update(table, model),
                 Subjects::Defaults => self.default_update(),
-                Subjects::Members(profile, table) => self.member_update(profile, table, model),
-                Subjects::Groups(profile) => self.group_update(profile, model),
-                Subjects::References(profile, table) => {
-                    self.reference_update(profile, table, model)
+                Subjects::Members(programmed) => self.member_update(programmed, model),
+                Subjects::Groups(programmed) => self.group_update(programmed.profile, model),
+                Subjects::References(programmed) => self.reference_update(programmed, model),
+                Subjects::ActionSets(programmed) => self.set_update(programmed, model),
+                Subjects::Cleared(programmed, by_sets) => {
+                    return self.cleared(programmed, by_sets, model);
                 }
                 Subjects::Replication => self.replication_update(model),
                 Subjects::Counter(counter) => self.counter_update(counter),
@@ -127,14 +159,11 @@ impl<'a> Generator<'a> {
     }
 
     /// Returns the subjects that requests can be about.
-    fn kinds(&self) -> Vec<Subjects<'a>> {
+    fn kinds(&self, model: &Model) -> Vec<Subjects<'a>> {
         let mut kinds: Vec<_> = self.tables.iter().map(|table| Subjects::Entries(table)).collect();
-        for (profile, table) in &self.profiles {
-            kinds.push(Subjects::Members(profile, table));
-            kinds.push(Subjects::References(profile, table));
-            if profile.is_selector {
-                kinds.push(Subjects::Groups(profile));
-            }
+        let by_sets = self.made / PHASE % 2 == 1;
+        for programmed in &self.profiles {
+            kinds.extend(programmed.kinds(by_sets, model));
         }
         if !self.defaults.is_empty() {
             kinds.push(Subjects::Defaults);
@@ -150,7 +179,11 @@ impl<'a> Generator<'a> {
     fn default_update(&mut self) -> v1::Update {
         let table = self.random.usize(..self.defaults.len());
         let table = self.defaults[table];
-        let action = self.random.choice(&table.actions).map(|action| self.call(action));
+        let actions: Vec<&Action> = table.all_actions().collect();
+        let action = self.random.choice(&actions).map(|action| match self.random.u8(..4) {
+            0 => self.near_call(action).unwrap_or_else(|| self.call(action)),
+            _ => self.call(action),
+        });
         let action = action
             .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
         let mut entry = v1::TableEntry {
@@ -207,18 +240,11 @@ impl<'a> Generator<'a> {
             .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
         let entry = v1::TableEntry { action, ..self.key(table, model) };
         let update = self.update_of(table, entry, model);
-        if self.random.u8(..3) == 0 { self.damaged(table, update) } else { update }
-    }
-
-    /// Returns an update of an entry that refers to a member or a group, which may not be there.
-    fn reference_update(&mut self, profile: &Profile, table: &Table, model: &Model) -> v1::Update {
-        let reference = match profile.is_selector && self.random.bool() {
-            true => table_action::Type::ActionProfileGroupId(self.random.u32(1..=MOST_GROUPS)),
-            false => table_action::Type::ActionProfileMemberId(self.random.u32(1..=MOST_MEMBERS)),
-        };
-        let action = Some(v1::TableAction { r#type: Some(reference) });
-        let entry = v1::TableEntry { action, ..self.key(table, model) };
-        self.update_of(table, entry, model)
+        match self.random.u8(..6) {
+            0 | 1 => self.damaged(table, update),
+            2 | 3 => self.near_miss(table, &update).unwrap_or(update),
+            _ => update,
+        }
     }
 
     /// Returns an entry without action whose key is that of an entry in two of three cases.
@@ -232,7 +258,14 @@ impl<'a> Generator<'a> {
                 (fields, priority)
             }
         };
-        v1::TableEntry { table_id: table.id, r#match, priority, ..Default::default() }
+        let entry = v1::TableEntry { table_id: table.id, r#match, priority, ..Default::default() };
+        match &table.restriction {
+            Some(restriction) if restriction.breach_of_entry(&entry).is_some() => {
+                let seed = self.random.u64(..);
+                restriction.entry(Goal::Satisfy, &entry, seed).unwrap_or(entry)
+            }
+            Some(_) | None => entry,
+        }
     }
 
     fn update_of(&mut self, table: &Table, mut entry: v1::TableEntry, model: &Model) -> v1::Update {
@@ -307,65 +340,24 @@ impl<'a> Generator<'a> {
 
     /// Returns a call of an action that entries may have.
     fn any_action(&mut self, table: &Table) -> Option<v1::Action> {
-        let usable: Vec<&Action> =
-            table.actions.iter().filter(|action| action.in_entries).collect();
+        let usable: Vec<&Action> = table.all_actions().filter(|action| action.in_entries).collect();
         let action = *self.random.choice(&usable)?;
         Some(self.call(action))
     }
 
+    /// Returns a call whose arguments satisfy the constraint of its action.
     fn call(&mut self, action: &Action) -> v1::Action {
         let params = action.params.iter();
         let params = params
             .map(|param| v1::action::Param { param_id: param.id, value: self.value(param.bits) });
-        v1::Action { action_id: action.id, params: params.collect() }
-    }
-
-    fn member_update(&mut self, profile: &Profile, table: &Table, model: &Model) -> v1::Update {
-        // All members have the same action, because a device need not take a group with several
-        // (9.2.4).
-        let action = table.action().map(|action| self.call(action));
-        let mut member = v1::ActionProfileMember {
-            action_profile_id: profile.id,
-            member_id: self.random.u32(1..=MOST_MEMBERS),
-            action,
-        };
-        let is_there = model.members(profile.id).any(|other| other.member_id == member.member_id);
-        if self.random.u8(..5) == 0 {
-            match (self.random.u8(..3), &mut member.action) {
-                (0, action) => *action = None,
-                (1, Some(action)) => action.action_id = self.subject.unused_id(action.action_id),
-                (_, Some(action)) => drop(action.params.pop()),
-                (_, None) => {}
+        let call = v1::Action { action_id: action.id, params: params.collect() };
+        match &action.restriction {
+            Some(restriction) if restriction.breach_of_call(&call).is_some() => {
+                let seed = self.random.u64(..);
+                restriction.call(Goal::Satisfy, &call, seed).unwrap_or(call)
             }
+            Some(_) | None => call,
         }
-        let entity = v1::Entity::from(member);
-        self.any_type(is_there)(entity)
-    }
-
-    fn group_update(&mut self, profile: &Profile, model: &Model) -> v1::Update {
-        let group_id = self.random.u32(1..=MOST_GROUPS);
-        let known: Vec<u32> = model.members(profile.id).map(|member| member.member_id).collect();
-        let room = usize::try_from(profile.max_group_size).unwrap_or(0);
-        let most = if room == 0 { 3 } else { room.min(3) };
-        let mut members: Vec<u32> = known;
-        self.random.shuffle(&mut members);
-        members.truncate(self.random.usize(..=most));
-        if self.random.u8(..6) == 0 {
-            members.pop();
-            members.push(MOST_MEMBERS + 7);
-        }
-        let weight = if self.random.u8(..8) == 0 { 0 } else { 1 };
-        let members =
-            members.into_iter().map(|member_id| Member { member_id, weight, ..Default::default() });
-        let group = v1::ActionProfileGroup {
-            action_profile_id: profile.id,
-            group_id,
-            members: members.collect(),
-            max_size: profile.max_group_size,
-        };
-        let is_there = model.groups(profile.id).any(|other| other.group_id == group_id);
-        let entity = v1::Entity::from(group);
-        self.any_type(is_there)(entity)
     }
 
     /// Returns a type of update, mostly one that fits whether the entity is there.

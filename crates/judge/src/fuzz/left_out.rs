@@ -1,48 +1,14 @@
-//! The parts of a device that are written and compared, and why others are left out.
+//! The parts of a device that are left out of a search, and why.
 
 use protos::v1::{self, digest_entry};
 use tonic::Code;
 
+use super::Run;
 use super::generate::{self, FIRST_REPLICATED};
-use super::queries::without_counts;
+use super::normal::without_counts;
 use super::scope::Scope;
-use super::{Run, table_entry};
-use crate::bench::Bench;
+use crate::bench::table_entry;
 use crate::entities::{delete, insert, modify};
-use crate::subject::Table;
-
-/// Returns the parts of the state of a device that can be written, in the order of their deletion.
-pub(super) fn scopes(bench: &mut Bench) -> Vec<Scope> {
-    let mut scopes: Vec<Scope> = bench.usable().iter().map(|id| Scope::Entries(*id)).collect();
-    let is_open =
-        |table: &&Table| !table.is_const && !table.has_const_default && table.profile.is_none();
-    let defaults = bench.subject.tables.iter().filter(is_open);
-    scopes.extend(defaults.map(|table| Scope::DefaultEntry(table.id)));
-    for profile in bench.member_profiles() {
-        let table = bench.subject.member_table(profile).map(|table| Scope::Entries(table.id));
-        scopes.extend(table);
-        scopes.extend([Scope::Groups(profile), Scope::Members(profile)]);
-    }
-    if bench.replicates() {
-        scopes.extend([Scope::MulticastGroups, Scope::CloneSessions]);
-    }
-    let subject = &bench.subject;
-    let counters = subject.counters.iter().filter(|counter| counter.size > 0);
-    scopes.extend(counters.map(|counter| Scope::Counter(counter.id)));
-    let meters = subject.meters.iter().filter(|meter| meter.size > 0);
-    scopes.extend(meters.map(|meter| Scope::Meter(meter.id)));
-    // Values that are no numbers are not made.
-    let is_numeric = |width: Option<u32>| width.is_some_and(|bits| bits > 0);
-    let registers = subject.registers.iter();
-    let registers = registers.filter(|register| register.size > 0 && is_numeric(register.form));
-    scopes.extend(registers.map(|register| Scope::Register(register.id)));
-    let sets = subject.value_sets.iter().filter(|set| set.is_plain && set.size > 0);
-    scopes.extend(sets.map(|set| Scope::ValueSet(set.id)));
-    scopes.extend(subject.digests.iter().map(|digest| Scope::Digest(*digest)));
-    scopes.sort_unstable();
-    scopes.dedup();
-    scopes
-}
 
 impl Run<'_> {
     /// Returns the entities of a part that can be written, in normal form.
@@ -131,6 +97,16 @@ impl Run<'_> {
         };
         let of = name.map(|name| format!(" of {name}")).unwrap_or_default();
         self.left_out.push(format!("{}{of}: {why}", scope.name()));
+    }
+
+    /// Notes the actions of tables that are written which are not called.
+    pub(super) fn leave_out_actions(&mut self) {
+        let tables = self.bench.subject.tables.iter().filter(|table| !table.is_const);
+        let mut actions: Vec<String> =
+            tables.flat_map(|table| table.unfit_actions.clone()).collect();
+        actions.sort_unstable();
+        actions.dedup();
+        self.left_out.extend(actions);
     }
 
     /// Returns whether a default entry is that of the program. If another controller has modified

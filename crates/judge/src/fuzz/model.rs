@@ -20,6 +20,7 @@ pub(super) use self::answer::Expected;
 use self::answer::{Faults, INVALID};
 use super::normal::{EntryKey, key_of, normal, normal_entry, normal_group, normal_member};
 use super::scope::{self, Scope};
+use super::settings::Constraints;
 use crate::bench::REFUSED;
 use crate::subject::Subject;
 
@@ -45,7 +46,12 @@ pub(super) struct Model {
 
 impl Model {
     /// Returns what a device has to answer to an update.
-    pub(super) fn expected(&self, subject: &Subject, update: &v1::Update) -> Expected {
+    pub(super) fn expected(
+        &self,
+        subject: &Subject,
+        update: &v1::Update,
+        duty: Constraints,
+    ) -> Expected {
         let mut faults = Faults::default();
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
@@ -82,7 +88,7 @@ impl Model {
             }
             Some(Kind::ExternEntry(_)) | None => faults.add(true, REFUSED),
         }
-        faults.expected()
+        faults.expected(duty)
     }
 
     /// Changes the model as an accepted update changes the device.

@@ -63,10 +63,19 @@ pub(super) fn normal(entity: v1::Entity) -> v1::Entity {
 /// Returns an entry in its normal form.
 pub(super) fn normal_entry(mut entry: v1::TableEntry) -> v1::TableEntry {
     entry.r#match = normal_fields(entry.r#match);
-    if let Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) }) =
-        &mut entry.action
-    {
-        *action = normal_action(std::mem::take(action));
+    match entry.action.as_mut().and_then(|action| action.r#type.as_mut()) {
+        Some(table_action::Type::Action(action)) => *action = normal_action(std::mem::take(action)),
+        Some(table_action::Type::ActionProfileActionSet(set)) => {
+            for one in &mut set.action_profile_actions {
+                one.action = one.action.take().map(normal_action);
+            }
+            set.action_profile_actions.sort_by_key(prost::Message::encode_to_vec);
+        }
+        Some(
+            table_action::Type::ActionProfileMemberId(_)
+            | table_action::Type::ActionProfileGroupId(_),
+        )
+        | None => {}
     }
     // Counts of 0 and no counts are the same number.
     entry.counter_data = entry.counter_data.filter(|counts| *counts != v1::CounterData::default());
@@ -136,4 +145,14 @@ fn normal_data(data: v1::P4Data) -> v1::P4Data {
 pub(super) fn shortest(value: &Bytes) -> Bytes {
     let zeros = value.iter().take_while(|byte| **byte == 0).count();
     value.slice(zeros.min(value.len().saturating_sub(1))..)
+}
+
+/// Returns an entity without the counts and values that packets may change.
+pub(super) fn without_counts(entity: v1::Entity) -> v1::Entity {
+    match entity.entity {
+        Some(Kind::TableEntry(entry)) => v1::TableEntry { counter_data: None, ..entry }.into(),
+        Some(Kind::CounterEntry(cell)) => v1::CounterEntry { data: None, ..cell }.into(),
+        Some(Kind::RegisterEntry(cell)) => v1::RegisterEntry { data: None, ..cell }.into(),
+        entity => v1::Entity { entity },
+    }
 }

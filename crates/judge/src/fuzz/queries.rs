@@ -5,10 +5,12 @@
 use protos::v1::{self, entity::Entity as Kind, table_action};
 use tonic::Code;
 
+use super::generate::id_of;
 use super::normal::{normal, only_key};
 use super::scope::Scope;
-use super::{Class, Mismatch, Run, differs};
+use super::{Class, Mismatch, Run};
 use crate::channel::{name, read_code};
+use crate::entities::{clone_session, multicast_group};
 
 /// The most cells of all counters, or all meters, that are read at once.
 const MOST_CELLS: i64 = 4096;
@@ -16,6 +18,8 @@ const MOST_CELLS: i64 = 4096;
 /// A Read, and the entities that it has to return.
 struct Query {
     selection: v1::Entity,
+    /// Another part of the state that the Read selects as a whole.
+    and: Option<Scope>,
     /// The parts of the state of which entities are selected. Those of other parts may be
     /// returned too, if the Read selects from all.
     from: Vec<Scope>,
@@ -31,12 +35,25 @@ impl Run<'_> {
         let queries = match entity.entity.as_ref() {
             Some(Kind::TableEntry(entry)) if !entry.is_default_action => {
                 self.direct_counter(entry)?;
+                self.direct_meter(entry)?;
                 self.of_entry(scope, entry)
             }
             Some(Kind::DirectCounterEntry(v1::DirectCounterEntry {
                 table_entry: Some(entry),
                 ..
             })) => return self.direct_counter(entry),
+            Some(Kind::DirectMeterEntry(v1::DirectMeterEntry {
+                table_entry: Some(entry), ..
+            })) => return self.direct_meter(entry),
+            Some(Kind::PacketReplicationEngineEntry(_)) => {
+                let id = id_of(entity);
+                let is_it = |other: &Kind| id_of(&v1::Entity { entity: Some(other.clone()) }) == id;
+                let key = match scope {
+                    Scope::CloneSessions => clone_session(id, Vec::new(), 0),
+                    _ => multicast_group(id, Vec::new()),
+                };
+                vec![self.select(scope, key, is_it)]
+            }
             Some(Kind::ActionProfileMember(member)) => {
                 let key = v1::ActionProfileMember { action: None, ..member.clone() };
                 let is_it = |other: &Kind| {
@@ -75,7 +92,21 @@ impl Run<'_> {
             }
             _ => Vec::new(),
         };
-        queries.into_iter().try_for_each(|query| self.ask(query))
+        for (place, mut query) in queries.into_iter().enumerate() {
+            // A Read with several entities returns what each of them selects (13.2).
+            if place == 0 && !query.is_of_all {
+                query.and = self.next_part(scope);
+            }
+            self.ask(query)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the part of the state that follows another one, if it is a different one and small.
+    fn next_part(&self, scope: Scope) -> Option<Scope> {
+        let place = self.scopes.iter().position(|other| *other == scope)?;
+        let next = *self.scopes.get((place + 1) % self.scopes.len())?;
+        (next != scope && !next.is_array()).then_some(next)
     }
 
     /// Returns the Reads that select an entry by its properties.
@@ -107,7 +138,7 @@ impl Run<'_> {
         // A deletion may name any action.
         let table = self.bench.subject.tables.iter().find(|table| table.id == table_id);
         let is_known = |id: &u32| {
-            table.is_some_and(|table| table.actions.iter().any(|action| action.id == *id))
+            table.is_some_and(|table| table.all_actions().any(|action| action.id == *id))
         };
         if let Some(action_id) = action_of(entry).filter(is_known) {
             let action = v1::Action { action_id, params: Vec::new() };
@@ -146,14 +177,14 @@ impl Run<'_> {
     ) -> Query {
         let mut wanted = self.wanted(scope);
         wanted.retain(|entity| entity.entity.as_ref().is_some_and(&is_selected));
-        Query { selection, from: vec![scope], is_of_all: false, wanted }
+        Query { selection, and: None, from: vec![scope], is_of_all: false, wanted }
     }
 
     /// Returns a Read of all parts of a kind.
     fn select_all(&self, selection: v1::Entity, is_of_kind: fn(&Scope) -> bool) -> Query {
         let from: Vec<Scope> = self.scopes.iter().copied().filter(is_of_kind).collect();
         let wanted = from.iter().flat_map(|scope| self.wanted(*scope)).collect();
-        Query { selection, from, is_of_all: true, wanted }
+        Query { selection, and: None, from, is_of_all: true, wanted }
     }
 
     /// Returns whether all cells of the arrays of a kind are few enough to be read at once, and all
@@ -180,21 +211,55 @@ impl Run<'_> {
             let read = protos::text("p4.v1.Entity", &query.selection);
             Mismatch { why: format!("a Read of {{{read}}}: {}", mismatch.why), ..mismatch }
         };
-        let found = self.read(vec![query.selection.clone()]).map_err(of_query)?;
-        let found = found.into_iter().map(normal);
+        let mut selections = vec![query.selection.clone()];
+        selections.extend(
+            query.and.map(|part| part.selection(&self.bench.subject)).into_iter().flatten(),
+        );
+        let found = self.read(selections).map_err(of_query)?;
+        let mut found: Vec<v1::Entity> = found.into_iter().map(normal).collect();
+        if let Some(part) = query.and {
+            let of_part = found.extract_if(.., |entity| Scope::of(entity) == Some(part)).collect();
+            let of_part = self.seen(part, of_part);
+            self.differs(of_part, self.wanted(part), part.name()).map_err(of_query)?;
+        }
         let is_of_part = |entity: &v1::Entity| {
             !query.is_of_all || Scope::of(entity).is_some_and(|scope| query.from.contains(&scope))
         };
-        let found = found.filter(is_of_part).collect();
+        found.retain(is_of_part);
         let what = query.from.first().map_or("entity", |scope| scope.name());
-        differs(found, query.wanted.clone(), what).map_err(of_query)
+        self.differs(found, query.wanted.clone(), what).map_err(of_query)
+    }
+
+    /// Reads the meter of an entry, which is there if the entry is (9.4.1).
+    fn direct_meter(&mut self, entry: &v1::TableEntry) -> Result<(), Mismatch> {
+        let subject = &self.bench.subject;
+        let table = subject.tables.iter().find(|table| table.id == entry.table_id);
+        let key = only_key(entry);
+        let stored = self.model.entry_like(entry).and_then(|stored| stored.meter_config);
+        let has_meter = table.is_some_and(|table| subject.marker(table).is_some());
+        // Whether the action of the entry uses the meter is certain only if it is configured.
+        let (true, Some(config), false) = (has_meter, stored, key.r#match.is_empty()) else {
+            return Ok(());
+        };
+        let meter = |config| {
+            let table_entry = Some(key.clone());
+            v1::Entity::from(v1::DirectMeterEntry { table_entry, config, counter_data: None })
+        };
+        let query = Query {
+            selection: meter(None),
+            and: None,
+            from: vec![Scope::Entries(entry.table_id)],
+            is_of_all: false,
+            wanted: vec![normal(meter(Some(config)))],
+        };
+        self.ask(query)
     }
 
     /// Reads the counter of an entry, which is there if and only if the entry is (9.3.1).
     fn direct_counter(&mut self, entry: &v1::TableEntry) -> Result<(), Mismatch> {
         let subject = &self.bench.subject;
         let table = subject.tables.iter().find(|table| table.id == entry.table_id);
-        if table.is_none_or(|table| subject.counts(table).is_none()) {
+        if self.is_disturbed || table.is_none_or(|table| subject.counts(table).is_none()) {
             return Ok(());
         }
         let key = only_key(entry);
@@ -218,7 +283,7 @@ impl Run<'_> {
             (Some(stored), Ok(found)) => {
                 let found = found.into_iter().map(normal).collect();
                 let wanted = normal(counter(stored.counter_data).into());
-                return differs(found, vec![wanted], "direct counter");
+                return self.differs(found, vec![wanted], "direct counter");
             }
             // The action of the entry may not use the counter.
             (Some(stored), Err(_)) if stored.counter_data.is_none() => return Ok(()),
@@ -247,14 +312,6 @@ fn without_resources(entity: v1::Entity) -> v1::Entity {
         Some(Kind::TableEntry(entry)) => {
             v1::TableEntry { counter_data: None, meter_config: None, ..entry }.into()
         }
-        entity => v1::Entity { entity },
-    }
-}
-
-/// Returns an entity that the device had before, without the counts of packets that meet it.
-pub(super) fn without_counts(entity: v1::Entity) -> v1::Entity {
-    match entity.entity {
-        Some(Kind::TableEntry(entry)) => v1::TableEntry { counter_data: None, ..entry }.into(),
         entity => v1::Entity { entity },
     }
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use protos::v1;
-
 use super::scope::Scope;
+use super::sequence::Request;
 use super::{Class, Finding, Mismatch, Run};
 
 /// The most sequences that are tried to find a shorter one.
@@ -17,7 +16,7 @@ const REPETITIONS: u32 = 3;
 /// returns the shortest until then.
 pub(super) fn shortest(
     run: &mut Run<'_>,
-    mut requests: Vec<Vec<v1::Update>>,
+    mut requests: Vec<Request>,
     mismatch: Mismatch,
     stop: &AtomicBool,
 ) -> Finding {
@@ -32,7 +31,7 @@ pub(super) fn shortest(
         };
     }
     let mut trials = 0;
-    let mut shows = |run: &mut Run<'_>, requests: &[Vec<v1::Update>]| {
+    let mut shows = |run: &mut Run<'_>, requests: &[Request]| {
         trials += 1;
         trials <= MOST_TRIALS
             && !stop.load(Ordering::Relaxed)
@@ -45,26 +44,42 @@ pub(super) fn shortest(
     }
     remove_parts(&mut requests, |fewer| shows(run, fewer));
     for index in 0..requests.len() {
-        let mut updates = requests[index].clone();
-        remove_parts(&mut updates, |fewer| {
+        let mut request = requests[index].clone();
+        let mut shows = |request: &Request| {
             let mut all = requests.clone();
-            all[index] = fewer.to_vec();
+            all[index] = request.clone();
             shows(run, &all)
+        };
+        for part in [
+            Request { packets: Vec::new(), ..request.clone() },
+            Request { updates: Vec::new(), ..request.clone() },
+        ] {
+            if !part.is_empty() && part != request && shows(&part) {
+                request = part;
+                break;
+            }
+        }
+        let Request { mut packets, mut updates } = request;
+        remove_parts(&mut packets, |fewer| {
+            shows(&Request { packets: fewer.to_vec(), updates: updates.clone() })
         });
-        requests[index] = updates;
+        remove_parts(&mut updates, |fewer| {
+            shows(&Request { packets: packets.clone(), updates: fewer.to_vec() })
+        });
+        requests[index] = Request { packets, updates };
     }
     finding(run, requests, mismatch, found_after)
 }
 
 /// Returns the sequences that are likely to show the fault of the last request: that request alone,
 /// and those about the same parts of the state.
-fn likely(requests: &[Vec<v1::Update>]) -> [Vec<Vec<v1::Update>>; 2] {
-    let scopes = |updates: &[v1::Update]| -> BTreeSet<Scope> {
-        updates.iter().filter_map(|update| Scope::of(update.entity.as_ref()?)).collect()
+fn likely(requests: &[Request]) -> [Vec<Request>; 2] {
+    let scopes = |request: &Request| -> BTreeSet<Scope> {
+        request.updates.iter().filter_map(|update| Scope::of(update.entity.as_ref()?)).collect()
     };
-    let alone: Vec<Vec<v1::Update>> = requests.last().cloned().into_iter().collect();
-    let last = alone.first().map(|updates| scopes(updates)).unwrap_or_default();
-    let shares = |updates: &&Vec<v1::Update>| !scopes(updates).is_disjoint(&last);
+    let alone: Vec<Request> = requests.last().cloned().into_iter().collect();
+    let last = alone.first().map(scopes).unwrap_or_default();
+    let shares = |request: &&Request| !scopes(request).is_disjoint(&last);
     [alone, requests.iter().filter(shares).cloned().collect()]
 }
 
@@ -89,7 +104,7 @@ fn remove_parts<T: Clone>(list: &mut Vec<T>, mut shows: impl FnMut(&[T]) -> bool
 /// showed a fault.
 pub(super) fn finding(
     run: &mut Run<'_>,
-    requests: Vec<Vec<v1::Update>>,
+    requests: Vec<Request>,
     mismatch: Mismatch,
     found_after: u64,
 ) -> Finding {

@@ -295,9 +295,7 @@ impl Bench {
                     let Ok((_, v1_0::Message::StatsReply(reply))) =
                         v1_0::Message::decode(answer.bytes())
                     else {
-                        return Err(Fault::Broken(
-                            "the switch does not return its flows".to_owned(),
-                        ));
+                        return Err(no_flows());
                     };
                     if let v1_0::StatsReplyBody::Flow(flows) = reply.body {
                         found.extend(flows.iter().map(of_v1_0));
@@ -315,9 +313,7 @@ impl Bench {
                     let Ok((_, v1_3::Message::MultipartReply(reply))) =
                         v1_3::Message::decode(answer.bytes())
                     else {
-                        return Err(Fault::Broken(
-                            "the switch does not return its flows".to_owned(),
-                        ));
+                        return Err(no_flows());
                     };
                     if let v1_3::MultipartReplyBody::Flow(flows) = reply.body {
                         found.extend(flows.iter().map(of_v1_3));
@@ -434,6 +430,11 @@ pub(super) fn output_v1_3(port: u32) -> Vec<u8> {
     action.extend(port.to_be_bytes());
     action.extend([0xff, 0xff, 0, 0, 0, 0, 0, 0]);
     action
+}
+
+/// Returns the fault of a switch that answers a request for its flows with something else.
+fn no_flows() -> Fault {
+    Fault::Broken("the switch does not return its flows".to_owned())
 }
 
 fn of_v1_0(flow: &v1_0::FlowStats) -> Found {

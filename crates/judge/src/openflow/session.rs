@@ -26,11 +26,6 @@ const KEPT: usize = 2_000;
 pub(super) struct Frame(Vec<u8>);
 
 impl Frame {
-    #[cfg(test)]
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self(bytes)
-    }
-
     pub(super) fn kind(&self) -> u8 {
         self.0.get(1).copied().unwrap_or_default()
     }
@@ -112,9 +107,6 @@ pub(super) struct Session {
     /// The messages that have arrived and not been looked at.
     arrived: VecDeque<Frame>,
     exchanges: Vec<Exchange>,
-    /// The change that a test makes to messages, to show that requirements can be broken.
-    #[cfg(test)]
-    pub(super) distortion: Option<super::tests::Distortion>,
 }
 
 /// The reason why a message did not come.
@@ -155,8 +147,6 @@ impl Session {
             next_xid: 1,
             arrived: VecDeque::new(),
             exchanges: Vec::new(),
-            #[cfg(test)]
-            distortion: None,
         };
         session.agree(only).map_err(|lost| ConnectError::Handshake { cause: lost.0 })?;
         Ok(session)
@@ -240,11 +230,6 @@ impl Session {
         if answers.is_empty() {
             self.record(String::new(), "(no answer before the barrier reply)".to_owned());
         }
-        #[cfg(test)]
-        let answers = match self.distortion {
-            Some(distortion) => distortion.answers(self.version, answers),
-            None => answers,
-        };
         Ok(answers)
     }
 
@@ -271,11 +256,6 @@ impl Session {
             |frame| self.shown(frame.bytes()),
         );
         self.record(String::new(), text);
-        #[cfg(test)]
-        let found = match self.distortion {
-            Some(distortion) => distortion.notification(found),
-            None => found,
-        };
         Ok(found)
     }
 

@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use openflow::{DatapathId, Version};
 use openflow_switch::{FlowTables, OpenFlowSwitch, SwitchOptions};
 
 use super::bench::Bench;
-use super::session::{Frame, Session, listen};
+use super::session::{Session, listen};
 use super::{Listening, judge_openflow, requirements};
 use crate::Verdict;
 
@@ -19,7 +20,7 @@ const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
 /// A fault of a switch, made by changing its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Distortion {
+enum Distortion {
     /// Errors are not sent.
     NoErrors,
     /// Errors have another type and code.
@@ -47,40 +48,87 @@ impl Distortion {
         Self::RefusesAll,
     ];
 
-    pub(super) fn answers(self, version: Version, answers: Vec<Frame>) -> Vec<Frame> {
-        let is_error = |frame: &Frame| frame.error().is_some();
-        let error = || Frame::new(vec![version.wire(), 1, 0, 12, 0, 0, 0, 0, 0, 1, 0, 5]);
-        match self {
-            Self::NoErrors => answers.into_iter().filter(|frame| !is_error(frame)).collect(),
-            Self::OtherErrors => answers
-                .into_iter()
-                .map(|frame| if is_error(&frame) { error() } else { frame })
-                .collect(),
-            Self::NoAnswers => answers.into_iter().filter(is_error).collect(),
-            Self::OtherAnswers => answers
-                .into_iter()
-                .map(|frame| {
-                    let (head, body) = frame.bytes().split_at(8);
-                    let other = body.iter().map(|byte| byte ^ 0x5a);
-                    Frame::new(head.iter().copied().chain(other).collect())
-                })
-                .collect(),
-            Self::RefusesAll => vec![error()],
-            Self::NoNotifications | Self::FalseNotifications => answers,
+    /// Returns what the switch sends in return for a message, in the place of `sent`.
+    fn returned(self, version: Version, request: &[u8], sent: &[u8]) -> Vec<u8> {
+        let (kind, xid) = (request[1], &request[4..8]);
+        let error = [&[version.wire(), ERROR, 0, 12], xid, &[0, 1, 0, 5]].concat();
+        let mut returned = Vec::new();
+        for frame in frames(sent) {
+            let is_error = frame[1] == ERROR;
+            match self {
+                _ if is_notification(frame) => returned.extend(self.notification(frame)),
+                Self::NoErrors if is_error => {}
+                Self::OtherErrors if is_error => returned.extend(&error),
+                Self::NoAnswers if !is_error => {}
+                Self::RefusesAll => {}
+                Self::OtherAnswers => {
+                    returned.extend(&frame[..8]);
+                    returned.extend(frame[8..].iter().map(|byte| byte ^ 0x5a));
+                }
+                Self::NoErrors
+                | Self::OtherErrors
+                | Self::NoAnswers
+                | Self::NoNotifications
+                | Self::FalseNotifications => returned.extend(frame),
+            }
         }
+        match self {
+            Self::RefusesAll => returned.extend(error),
+            Self::FalseNotifications if kind == FLOW_MOD => {
+                returned.extend([version.wire(), FLOW_REMOVED, 0, 8, 0, 0, 0, 0]);
+            }
+            _ => {}
+        }
+        returned
     }
 
-    pub(super) fn notification(self, found: Option<Frame>) -> Option<Frame> {
+    /// Returns what the switch sends in the place of a notification.
+    fn notification(self, frame: &[u8]) -> &[u8] {
         match self {
-            Self::NoNotifications => None,
-            Self::FalseNotifications => Some(Frame::new(vec![4, 11, 0, 8, 0, 0, 0, 0])),
-            _ => found,
+            // The false one has been sent already.
+            Self::NoNotifications | Self::FalseNotifications => &[],
+            Self::NoErrors
+            | Self::OtherErrors
+            | Self::NoAnswers
+            | Self::OtherAnswers
+            | Self::RefusesAll => frame,
         }
     }
 }
 
+const HELLO: u8 = 0;
+const ERROR: u8 = 1;
+const FLOW_REMOVED: u8 = 11;
+const FLOW_MOD: u8 = 14;
+
+fn barrier_request(version: Version) -> u8 {
+    match version {
+        Version::V1_0 => 18,
+        Version::V1_3 => 20,
+    }
+}
+
+/// Returns whether a message is a packet-in, or says that a flow was removed or a port changed.
+fn is_notification(frame: &[u8]) -> bool {
+    (10..=12).contains(&frame[1])
+}
+
+/// Returns the messages in a sequence of bytes.
+fn frames(mut bytes: &[u8]) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while let [_, _, high, low, ..] = *bytes {
+        let (frame, rest) = bytes.split_at(usize::from(u16::from_be_bytes([high, low])));
+        found.push(frame);
+        bytes = rest;
+    }
+    found
+}
+
+/// The fault of an emulated switch, which a test exchanges while the switch is connected.
+type Exchangeable = Arc<Mutex<Option<Distortion>>>;
+
 /// Connects an emulated switch to a controller, until the controller closes the connection.
-fn connect(address: SocketAddr, version: Version) {
+fn connect(address: SocketAddr, version: Version, fault: Exchangeable) {
     thread::spawn(move || {
         let mut switch = OpenFlowSwitch::new(SwitchOptions {
             version,
@@ -94,6 +142,8 @@ fn connect(address: SocketAddr, version: Version) {
         let mut socket = TcpStream::connect(address).expect("the judge listens");
         socket.set_read_timeout(Some(Duration::from_millis(5))).expect("a socket");
         let (mut framer, mut chunk, mut out) = (Framer::new(), [0; 1 << 16], Vec::new());
+        // A barrier follows each message of a requirement, and shows that its answers are complete.
+        let mut is_open = false;
         let start = Instant::now();
         let now = || start.elapsed().as_nanos() as u64;
         switch.opened(now(), &mut out);
@@ -107,8 +157,17 @@ fn connect(address: SocketAddr, version: Version) {
                 Ok(count) => {
                     for frame in framer.frames(&chunk[..count]) {
                         let Ok(frame) = frame else { return };
-                        if switch.receive(frame, now(), &mut out).is_err() {
+                        let mut sent = Vec::new();
+                        if switch.receive(frame, now(), &mut sent).is_err() {
                             return;
+                        }
+                        let ends = is_open && frame[1] == barrier_request(version);
+                        is_open = !ends && frame[1] != HELLO;
+                        match *fault.lock().expect("no test panics with it") {
+                            Some(fault) if !ends => {
+                                out.extend(fault.returned(version, frame, &sent));
+                            }
+                            Some(_) | None => out.extend(sent),
                         }
                     }
                 }
@@ -124,12 +183,13 @@ fn listening(only: Option<Version>) -> Listening<'static> {
     Listening { address: ([127, 0, 0, 1], 0).into(), only, tls: None }
 }
 
-/// Returns a bench with an emulated switch.
-fn bench(version: Version) -> Bench {
+/// Returns a bench with an emulated switch, and the fault of the switch.
+fn bench(version: Version) -> (Bench, Exchangeable) {
     let listener: TcpListener = listen(([127, 0, 0, 1], 0).into()).expect("a port");
-    connect(listener.local_addr().expect("it is bound"), version);
+    let fault = Exchangeable::default();
+    connect(listener.local_addr().expect("it is bound"), version, Arc::clone(&fault));
     let session = Session::accept(&listener, Some(version), None, &AtomicBool::new(false));
-    Bench::new(session.expect("it connects"))
+    (Bench::new(session.expect("it connects")), fault)
 }
 
 #[test]
@@ -139,7 +199,7 @@ fn a_switch_without_faults_meets_every_requirement() {
         let outcome = judge_openflow(
             &listening(Some(version)),
             &AtomicBool::new(false),
-            &mut |address| connect(address, version),
+            &mut |address| connect(address, version, Exchangeable::default()),
             &mut |_, _| {},
         );
         let outcome = outcome.expect("it can be judged");
@@ -157,11 +217,12 @@ fn each_requirement_is_broken_by_a_fault() {
         let mut unbroken: Vec<_> =
             requirements::all().filter(|trial| trial.of(version).is_some()).collect();
         for distortion in Distortion::ALL {
-            let mut bench = bench(version);
+            let (mut bench, fault) = bench(version);
+            let set = |distortion| *fault.lock().expect("no test panics with it") = distortion;
             unbroken.retain(|trial| {
-                bench.session.distortion = Some(distortion);
+                set(Some(distortion));
                 let verdict = bench.attempt(trial.attempt);
-                bench.session.distortion = None;
+                set(None);
                 bench.clean();
                 !matches!(verdict, Verdict::Broken { .. })
             });

@@ -3,7 +3,7 @@
 use tonic::Code;
 
 use super::{Trial, must};
-use crate::bench::{Bench, arbitration, number, of_number, standing};
+use crate::bench::{Bench, arbitration, arbitration_of, number, standing};
 use crate::demands::{Fault, demand};
 use crate::entities::{insert, of_entry};
 use protos::v1::{self, stream_message_request::Update};
@@ -247,12 +247,7 @@ fn roles_are_independent(bench: &mut Bench) -> Result<(), Fault> {
 /// Returns an arbitration for a role that nothing else uses.
 fn of_role(bench: &Bench, election_id: u128) -> Update {
     let role = v1::Role { name: "planimeter-conformance".to_owned(), ..Default::default() };
-    Update::Arbitration(v1::MasterArbitrationUpdate {
-        device_id: bench.device_id(),
-        role: Some(role),
-        election_id: Some(of_number(election_id)),
-        ..Default::default()
-    })
+    arbitration_of(bench.device_id(), Some(role), Some(election_id))
 }
 
 /// Makes sure that the primary's election id has two below it, and returns those.

@@ -8,7 +8,7 @@ use protos::v1::{
 };
 
 use super::{Trial, must, should};
-use crate::bench::Bench;
+use crate::bench::{Bench, packets::check_packet_in};
 use crate::channel::Stream;
 use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes as value_of, delete, insert, of_entry};
@@ -58,7 +58,7 @@ const IDLE_NS: i64 = 500_000_000;
 /// The time within which a notification of an expired entry must come.
 const EXPIRY: Duration = Duration::from_secs(5);
 
-fn packet_in(message: Message) -> Option<v1::PacketIn> {
+pub(super) fn packet_in(message: Message) -> Option<v1::PacketIn> {
     match message {
         Message::Packet(packet) => Some(packet),
         _ => None,
@@ -68,28 +68,7 @@ fn packet_in(message: Message) -> Option<v1::PacketIn> {
 fn packet_in_metadata(bench: &mut Bench) -> Result<(), Fault> {
     let fields = bench.subject.packet_in.clone();
     let packet = bench.provoke("packet-in", packet_in)?;
-    demand(packet.metadata.len() == fields.len(), || {
-        format!("a packet-in has {} fields, and the P4Info {}", packet.metadata.len(), fields.len())
-    })?;
-    for field in fields {
-        let of_field = |one: &&v1::PacketMetadata| one.metadata_id == field.id;
-        let found = packet.metadata.iter().find(of_field);
-        let value = found.map(|found| &found.value).ok_or_else(|| {
-            Fault::Broken(format!("a packet-in lacks the metadata field {}", field.id))
-        })?;
-        // The values of a translated type are text of any length (16.1).
-        if field.bits == 0 {
-            continue;
-        }
-        let significant = value.iter().position(|byte| *byte != 0).unwrap_or(value.len());
-        let bits = value[significant..]
-            .first()
-            .map_or(0, |first| (value.len() - significant) * 8 - first.leading_zeros() as usize);
-        demand(!value.is_empty() && bits <= field.bits as usize, || {
-            format!("the metadata field {} of a packet-in is no value of its width", field.id)
-        })?;
-    }
-    Ok(())
+    check_packet_in(&fields, &packet)
 }
 
 /// Opens the stream of a backup.
@@ -130,7 +109,8 @@ fn wrong_packet_out_does_not_leave(bench: &mut Bench) -> Result<(), Fault> {
     Ok(())
 }
 
-fn digest_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
+/// Enables the first digest of the program, and returns its entry.
+pub(super) fn enabled_digest(bench: &mut Bench) -> Result<v1::DigestEntry, Fault> {
     let digest_id = bench.subject.digests.first().copied().ok_or_else(|| lacks("digest"))?;
     let config = v1::digest_entry::Config { max_list_size: 1, ..Default::default() };
     let entry = v1::DigestEntry { digest_id, config: Some(config) };
@@ -139,12 +119,22 @@ fn digest_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
         return Err(Fault::NotApplicable("the digest is configured already".to_owned()));
     }
     bench.accept(vec![insert(entry.into())])?;
-    let mut backup = backup(bench)?;
-    let list = bench.provoke("digest", |message| match message {
+    Ok(entry)
+}
+
+/// Returns the list of a digest message.
+pub(super) fn digest(message: Message) -> Option<v1::DigestList> {
+    match message {
         Message::Digest(list) => Some(list),
         _ => None,
-    })?;
-    demand(list.digest_id == digest_id && !list.data.is_empty(), || {
+    }
+}
+
+fn digest_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
+    let entry = enabled_digest(bench)?;
+    let mut backup = backup(bench)?;
+    let list = bench.provoke("digest", digest)?;
+    demand(list.digest_id == entry.digest_id && !list.data.is_empty(), || {
         format!("a list of the digest {} with {} data came", list.digest_id, list.data.len())
     })?;
     bench.silent_on(&mut backup, |message| matches!(message, Message::Digest(_)))?;
@@ -152,7 +142,7 @@ fn digest_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
 }
 
 /// Inserts an entry that expires, and returns it.
-fn expiring(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
+pub(super) fn expiring(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
     let has_one = |table: &Table| table.notifies_idle_entries;
     let table = bench.open_table("table with idle timeouts", has_one)?;
     let entry = v1::TableEntry {
@@ -164,16 +154,21 @@ fn expiring(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
     Ok(entry)
 }
 
-/// Waits for the notification of an entry, and returns the entry that it names.
-fn notified(bench: &mut Bench, entry: &v1::TableEntry) -> Result<v1::TableEntry, Fault> {
+/// Returns the entry of an idle notification that has the key of another one.
+pub(super) fn idle_entry(message: Message, like: &v1::TableEntry) -> Option<v1::TableEntry> {
     let is_it = |found: &v1::TableEntry| {
-        (found.table_id, found.priority) == (entry.table_id, entry.priority)
-            && found.r#match == entry.r#match
+        (found.table_id, found.priority) == (like.table_id, like.priority)
+            && found.r#match == like.r#match
     };
-    let found = bench.heard_within(EXPIRY, &mut |message| match message {
+    match message {
         Message::IdleTimeoutNotification(told) => told.table_entry.into_iter().find(is_it),
         _ => None,
-    })?;
+    }
+}
+
+/// Waits for the notification of an entry, and returns the entry that it names.
+pub(super) fn notified(bench: &mut Bench, entry: &v1::TableEntry) -> Result<v1::TableEntry, Fault> {
+    let found = bench.heard_within(EXPIRY, &mut |message| idle_entry(message, entry))?;
     found.ok_or_else(|| {
         let seconds = EXPIRY.as_secs();
         Fault::Broken(format!("the device did not say within {seconds} s that the entry expired"))

@@ -131,8 +131,7 @@ fn subject(
     fits: impl Fn(&Profile) -> bool,
 ) -> Result<Subject, Fault> {
     let found = bench.subject.profiles.iter().filter(|profile| fits(profile)).find_map(|profile| {
-        let is_table = |table: &&Table| profile.tables.contains(&table.id) && table.takes_members();
-        let table = bench.subject.tables.iter().find(is_table)?;
+        let table = bench.subject.member_table(profile.id)?;
         Some(Subject { profile: profile.clone(), table: table.clone() })
     });
     let subject = found.ok_or_else(|| lacks(what))?;

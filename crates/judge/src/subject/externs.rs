@@ -5,7 +5,7 @@ use protos::config::{
     self, counter_spec, meter_spec, p4_bitstring_like_type_spec, p4_data_type_spec,
 };
 
-use super::{Key, is_restricted, keys, width};
+use super::{Key, keys, special, width};
 
 /// An indexed array.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,8 +105,8 @@ pub(super) fn registers(p4info: &config::P4Info) -> Vec<Array<Width>> {
 pub(super) fn value_sets(p4info: &config::P4Info) -> Vec<ValueSet> {
     let sets = p4info.value_sets.iter().map(|set| {
         let preamble = set.preamble.clone().unwrap_or_default();
-        let (keys, is_plain) = keys(p4info, &set.r#match);
-        let is_plain = is_plain && !is_restricted(&preamble.annotations);
+        let (keys, why) = keys(p4info, &set.r#match);
+        let is_plain = why.is_none() && special(&preamble.annotations).is_none();
         ValueSet { id: preamble.id, name: preamble.name, keys, size: set.size.into(), is_plain }
     });
     sets.collect()

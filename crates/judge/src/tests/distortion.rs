@@ -1,9 +1,11 @@
 //! Faults of a device, made by changing its answers on their way.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use made_server::Faults;
 use prost::Message as _;
+use protos::roles::RoleConfig;
 use protos::rpc;
 use protos::v1::forwarding_pipeline_config::Cookie;
 use protos::v1::{
@@ -44,6 +46,14 @@ pub(super) enum Distortion {
     SendsToAll,
     /// Packet-outs with wrong metadata are mended.
     MendsPacketOuts,
+    /// Roles without a configuration have access to nothing.
+    RestrictsRoles,
+    /// The configurations of roles are ignored.
+    ForgetsRoleConfigs,
+    /// After a packet-in, entries have other metadata, until any entity is deleted.
+    ChangesEntriesByPackets,
+    /// A packet-out with a metadata field twice ends the stream.
+    EndsStreamsOnWrongPacketOuts,
     /// Idle notifications lack the timeout of the entry.
     LosesIdleTimeouts,
     /// Modifications lose the metadata of an entry.
@@ -171,15 +181,19 @@ impl Distortion {
 
 /// A proxy's fault, which tests exchange while connections are open.
 #[derive(Debug, Default)]
-pub(super) struct Exchangeable(Mutex<Option<Distortion>>);
+pub(super) struct Exchangeable {
+    distortion: Mutex<Option<Distortion>>,
+    /// Whether a packet-in came, and no entity was deleted since then.
+    has_packets: AtomicBool,
+}
 
 impl Exchangeable {
     pub(super) fn set(&self, distortion: Option<Distortion>) {
-        *self.0.lock().expect("no test panics with it") = distortion;
+        *self.distortion.lock().expect("no test panics with it") = distortion;
     }
 
     fn get(&self) -> Option<Distortion> {
-        *self.0.lock().expect("no test panics with it")
+        *self.distortion.lock().expect("no test panics with it")
     }
 }
 
@@ -188,6 +202,9 @@ impl Faults for Exchangeable {
         let Some(distortion) = self.get() else { return Ok(request) };
         for update in &mut request.updates {
             distortion.update(update);
+            if update.r#type() == Type::Delete {
+                self.has_packets.store(false, Ordering::Relaxed);
+            }
         }
         Ok(request)
     }
@@ -230,6 +247,16 @@ impl Faults for Exchangeable {
         match (distortion, distortion.answer(answer)) {
             (Distortion::ReadsNothing, Ok(_)) => Ok(Vec::new()),
             (Distortion::ReadsLess, Ok(entities)) => Ok(entities.into_iter().map(less).collect()),
+            (Distortion::ChangesEntriesByPackets, Ok(mut entities))
+                if self.has_packets.load(Ordering::Relaxed) =>
+            {
+                for entity in &mut entities {
+                    if let Some(Kind::TableEntry(entry)) = &mut entity.entity {
+                        entry.metadata = bytes::Bytes::from_static(b"changed");
+                    }
+                }
+                Ok(entities)
+            }
             (Distortion::ReadsMore, Ok(mut entities)) => {
                 entities.push(v1::TableEntry { table_id: 1, ..Default::default() }.into());
                 Ok(entities)
@@ -255,6 +282,27 @@ impl Faults for Exchangeable {
     }
 
     fn to_switch(&self, mut message: v1::StreamMessageRequest) -> Option<v1::StreamMessageRequest> {
+        if let Some(Request::Arbitration(v1::MasterArbitrationUpdate {
+            role: Some(role), ..
+        })) = &mut message.update
+        {
+            match self.get() {
+                Some(Distortion::RestrictsRoles) => {
+                    role.config.get_or_insert_with(|| RoleConfig::default().to_any());
+                }
+                Some(Distortion::ForgetsRoleConfigs) => role.config = None,
+                _ => {}
+            }
+        }
+        if let (Some(Distortion::EndsStreamsOnWrongPacketOuts), Some(Request::Packet(packet))) =
+            (self.get(), &message.update)
+            && packet.metadata.windows(2).any(|pair| pair[0].metadata_id == pair[1].metadata_id)
+        {
+            // The device of a stream must not change.
+            let update = v1::MasterArbitrationUpdate { device_id: u64::MAX, ..Default::default() };
+            message.update = Some(Request::Arbitration(update));
+            return Some(message);
+        }
         if let (Some(Distortion::MendsPacketOuts), Some(Request::Packet(packet))) =
             (self.get(), &mut message.update)
         {
@@ -313,6 +361,12 @@ impl Faults for Exchangeable {
     ) -> Option<Result<v1::StreamMessageResponse, Status>> {
         match (self.get(), message) {
             (Some(Distortion::SilentStreams), _) => None,
+            (Some(Distortion::ChangesEntriesByPackets), Ok(message)) => {
+                if let Some(Message::Packet(_)) = &message.update {
+                    self.has_packets.store(true, Ordering::Relaxed);
+                }
+                Some(Ok(message))
+            }
             (Some(Distortion::LosesPacketInMetadata), Ok(mut message)) => {
                 if let Some(Message::Packet(packet)) = &mut message.update {
                     packet.metadata.pop();

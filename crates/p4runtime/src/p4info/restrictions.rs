@@ -114,7 +114,7 @@ pub fn restricted(p4info: &P4Info) -> Result<Vec<Restricted>, SchemaError> {
 fn restricted_of(p4info: &P4Info, objects: &Schema) -> Vec<Restricted> {
     let tables = p4info.tables.iter().filter_map(|message| {
         let preamble = message.preamble.as_ref()?;
-        let texts = texts(preamble, ENTRY_RESTRICTION);
+        let texts = Text::of_annotations(&preamble.annotations, ENTRY_RESTRICTION);
         let table = objects.tables().get(TableId(preamble.id)).filter(|_| !texts.is_empty())?;
         let given = |id: MatchFieldId| {
             let field = message.match_fields.iter().find(|field| field.id == id.0);
@@ -134,7 +134,7 @@ fn restricted_of(p4info: &P4Info, objects: &Schema) -> Vec<Restricted> {
     });
     let actions = p4info.actions.iter().filter_map(|message| {
         let preamble = message.preamble.as_ref()?;
-        let texts = texts(preamble, ACTION_RESTRICTION);
+        let texts = Text::of_annotations(&preamble.annotations, ACTION_RESTRICTION);
         let action = objects.actions().get(ActionId(preamble.id)).filter(|_| !texts.is_empty())?;
         let given = |id: ParamId| {
             let param = message.params.iter().find(|param| param.id == id.0);
@@ -271,13 +271,6 @@ impl<I> Restriction<I> {
         let checked = self.constraint.check(entry);
         checked.map_err(|violation| EntityError::invalid(format!("the constraint {violation}")))
     }
-}
-
-/// Returns the texts of all annotations with a name.
-fn texts(preamble: &config::Preamble, annotation: &str) -> Vec<Option<String>> {
-    let found = preamble.annotations.iter();
-    let found = found.filter_map(|text| Text::from_annotation(text, annotation));
-    found.map(|text| text.map(|text| text.text().to_owned())).collect()
 }
 
 /// Returns a name without the dot that marks it as absolute.

@@ -26,8 +26,11 @@ use crate::{
     conversion,
     decoding::ReceivedWrite,
     gnmi::{FixedPorts, Port, PortSource},
-    proto::v1::{self, stream_message_response::Update},
-    session::{Device, Durable, Effect, PacketFilter, Pipeline, ReadAnswer},
+    proto::{
+        roles::PacketFilter,
+        v1::{self, stream_message_response::Update},
+    },
+    session::{Device, Durable, Effect, Pipeline, ReadAnswer, passes},
     status::{EntityError, refusal},
     store::Nanos,
 };
@@ -737,10 +740,10 @@ impl Receiver {
         match &self.filter {
             None => true,
             Some((filter, pipeline)) => match &packet.metadata {
-                PacketInMetadata::Fields(fields) => filter.passes(fields),
+                PacketInMetadata::Fields(fields) => passes(filter, fields),
                 PacketInMetadata::IngressPort(port) => pipeline
                     .packet_in()
-                    .is_some_and(|layout| filter.passes(&layout.metadata(*port))),
+                    .is_some_and(|layout| passes(filter, &layout.metadata(*port))),
             },
         }
     }

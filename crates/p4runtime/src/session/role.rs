@@ -3,10 +3,8 @@
 //! P4Runtime leaves the meaning of `Role.config` to an agreement outside the specification (1.5,
 //! section "Role Config"). The agreement used in practice is the message `stratum.P4RoleConfig` of
 //! the Stratum project, which ONOS and finsy send and which this module understands. Any other
-//! configuration is stored and sent to the other controllers of the role; the role then has full
-//! access, as it has without a configuration.
+//! configuration is refused, because a role that asked to be restricted must not have full access.
 
-use bytes::Bytes;
 use prost::Message;
 use prost_types::Any;
 use thiserror::Error;
@@ -14,48 +12,34 @@ use thiserror::Error;
 use crate::{
     arbitration::RoleKey,
     conversion::{Found, object_id},
-    proto::v1,
+    proto::{
+        roles::{self, PacketFilter, RoleConfig},
+        v1,
+    },
 };
-
-/// The full name of the message that configures a role.
-const CONFIG_NAME: &str = "stratum.P4RoleConfig";
-
-/// The message `stratum.P4RoleConfig`, with the field numbers from Stratum's
-/// `p4_role_config.proto`.
-#[derive(Clone, PartialEq, Message)]
-struct Config {
-    #[prost(uint32, repeated, tag = "1")]
-    exclusive_p4_ids: Vec<u32>,
-    #[prost(uint32, repeated, tag = "2")]
-    shared_p4_ids: Vec<u32>,
-    #[prost(message, optional, tag = "3")]
-    packet_in_filter: Option<PacketFilter>,
-    #[prost(bool, tag = "4")]
-    receives_packet_ins: bool,
-    #[prost(bool, tag = "5")]
-    can_push_pipeline: bool,
-}
-
-/// The message `stratum.P4RoleConfig.PacketFilter`: the value that a metadata field must have.
-#[derive(Clone, PartialEq, Message)]
-pub struct PacketFilter {
-    #[prost(uint32, tag = "1")]
-    metadata_id: u32,
-    #[prost(bytes = "bytes", tag = "2")]
-    value: Bytes,
-}
 
 /// The reason why a role configuration is refused. The status code is `INVALID_ARGUMENT`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RoleConfigError {
     /// The bytes of the configuration are not a message of the type that its URL names.
-    #[error("The configuration of {role} is not a {CONFIG_NAME}: {cause}")]
+    #[error("The configuration of {role} is not a {}: {cause}", roles::NAME)]
     Malformed {
         /// The role with the configuration.
         role: RoleKey,
         /// The error of decoding the configuration.
         cause: prost::DecodeError,
+    },
+    /// The configuration is a message of another type, whose meaning is not known.
+    #[error(
+        "The configuration of {role} has the type '{type_url}'; configure it with a {}, or not at all.",
+        roles::NAME
+    )]
+    Unknown {
+        /// The role with the configuration.
+        role: RoleKey,
+        /// The type URL of the configuration.
+        type_url: String,
     },
     /// The default role has full access and cannot be restricted.
     #[error("The default role cannot have a configuration; name the role.")]
@@ -78,18 +62,20 @@ pub enum RoleConfigError {
 
 /// The access of one role: unrestricted, unless its configuration restricts it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct RoleAccess(Option<Config>);
+pub(crate) struct RoleAccess(Option<RoleConfig>);
 
 impl RoleAccess {
     /// Parses the configuration of a role, which is unrestricted if there is none.
     pub(crate) fn parse(role: &RoleKey, config: Option<&Any>) -> Result<Self, RoleConfigError> {
-        let Some(config) = config.filter(|config| names(&config.type_url, CONFIG_NAME)) else {
-            return Ok(Self(None));
-        };
+        let Some(config) = config else { return Ok(Self(None)) };
+        if !names(&config.type_url, roles::NAME) {
+            let type_url = config.type_url.clone();
+            return Err(RoleConfigError::Unknown { role: role.clone(), type_url });
+        }
         if *role == RoleKey::Default {
             return Err(RoleConfigError::DefaultRole);
         }
-        let config = Config::decode(config.value.as_slice())
+        let config = RoleConfig::decode(config.value.as_slice())
             .map_err(|cause| RoleConfigError::Malformed { role: role.clone(), cause })?;
         if config.packet_in_filter.is_some() && !config.receives_packet_ins {
             return Err(RoleConfigError::FilterWithoutPacketIns(role.clone()));
@@ -160,15 +146,12 @@ impl RoleAccess {
     }
 }
 
-impl PacketFilter {
-    /// Returns whether the metadata of a packet-in passes the filter. Leading zero bytes are
-    /// ignored.
-    #[must_use]
-    pub fn passes(&self, metadata: &[v1::PacketMetadata]) -> bool {
-        let wanted = significant(&self.value);
-        let field = metadata.iter().find(|one| one.metadata_id == self.metadata_id);
-        field.is_some_and(|one| significant(&one.value) == wanted)
-    }
+/// Returns whether the metadata of a packet-in passes a filter. Leading zero bytes are ignored.
+#[must_use]
+pub(crate) fn passes(filter: &PacketFilter, metadata: &[v1::PacketMetadata]) -> bool {
+    let wanted = significant(&filter.value);
+    let field = metadata.iter().find(|one| one.metadata_id == filter.metadata_id);
+    field.is_some_and(|one| significant(&one.value) == wanted)
 }
 
 fn significant(value: &[u8]) -> &[u8] {
@@ -182,15 +165,10 @@ fn names(type_url: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::proto::v1::entity::Entity as Kind;
-
-    fn any(config: &Config) -> Any {
-        Any {
-            type_url: format!("type.googleapis.com/{CONFIG_NAME}"),
-            value: config.encode_to_vec(),
-        }
-    }
 
     fn table(table_id: u32) -> v1::Entity {
         let entry = v1::TableEntry { table_id, ..Default::default() };
@@ -203,27 +181,23 @@ mod tests {
 
     #[test]
     fn without_configuration_everything_is_allowed() {
-        let other =
-            Any { type_url: "type.googleapis.com/else.Config".to_owned(), value: vec![255] };
-        for config in [None, Some(&other)] {
-            for role in [RoleKey::Default, named()] {
-                let access = RoleAccess::parse(&role, config).expect("accepted");
-                assert!(access.is_full() && access.covers(&table(1)));
-                assert!(access.can_push_pipeline() && access.receives_packet_ins());
-            }
+        for role in [RoleKey::Default, named()] {
+            let access = RoleAccess::parse(&role, None).expect("accepted");
+            assert!(access.is_full() && access.covers(&table(1)));
+            assert!(access.can_push_pipeline() && access.receives_packet_ins());
         }
     }
 
     #[test]
     fn a_configured_role_may_use_the_listed_objects() {
-        let config = Config {
+        let config = RoleConfig {
             exclusive_p4_ids: vec![1],
             shared_p4_ids: vec![2],
             packet_in_filter: Some(PacketFilter { metadata_id: 4, value: vec![0, 9].into() }),
             receives_packet_ins: true,
             can_push_pipeline: false,
         };
-        let access = RoleAccess::parse(&named(), Some(&any(&config))).expect("accepted");
+        let access = RoleAccess::parse(&named(), Some(&config.to_any())).expect("accepted");
         assert!(!access.is_full() && !access.can_push_pipeline());
         let covered: Vec<_> = (0..4).map(|id| access.covers(&table(id))).collect();
         // Table 0 selects all tables in a read. The role then restricts the entities that were
@@ -234,15 +208,20 @@ mod tests {
         let metadata = |metadata_id, value: &'static [u8]| {
             [v1::PacketMetadata { metadata_id, value: Bytes::from_static(value) }]
         };
-        assert!(filter.passes(&metadata(4, &[9])));
-        assert!(!filter.passes(&metadata(4, &[9, 0])));
-        assert!(!filter.passes(&metadata(5, &[9])));
-        assert!(!filter.passes(&[]));
+        assert!(passes(filter, &metadata(4, &[9])));
+        assert!(!passes(filter, &metadata(4, &[9, 0])));
+        assert!(!passes(filter, &metadata(5, &[9])));
+        assert!(!passes(filter, &[]));
     }
 
     #[test]
     fn invalid_configurations_are_refused() {
-        let plain = any(&Config { can_push_pipeline: true, ..Config::default() });
+        let type_url = "type.googleapis.com/else.Config".to_owned();
+        let other = Any { type_url: type_url.clone(), value: vec![255] };
+        let error = RoleAccess::parse(&named(), Some(&other));
+        assert_eq!(error, Err(RoleConfigError::Unknown { role: named(), type_url }));
+
+        let plain = RoleConfig { can_push_pipeline: true, ..RoleConfig::default() }.to_any();
         let error = RoleAccess::parse(&RoleKey::Default, Some(&plain));
         assert_eq!(error, Err(RoleConfigError::DefaultRole));
 
@@ -251,7 +230,7 @@ mod tests {
         assert!(matches!(error, Err(RoleConfigError::Malformed { .. })));
 
         let filter = PacketFilter { metadata_id: 1, value: Bytes::new() };
-        let deaf = any(&Config { packet_in_filter: Some(filter), ..Config::default() });
+        let deaf = RoleConfig { packet_in_filter: Some(filter), ..RoleConfig::default() }.to_any();
         let error = RoleAccess::parse(&named(), Some(&deaf));
         assert_eq!(error, Err(RoleConfigError::FilterWithoutPacketIns(named())));
     }
@@ -259,12 +238,12 @@ mod tests {
     #[test]
     fn exclusive_objects_belong_to_one_role() {
         let parse = |exclusive: &[u32], shared: &[u32]| {
-            let config = Config {
+            let config = RoleConfig {
                 exclusive_p4_ids: exclusive.to_vec(),
                 shared_p4_ids: shared.to_vec(),
-                ..Config::default()
+                ..RoleConfig::default()
             };
-            RoleAccess::parse(&named(), Some(&any(&config))).expect("accepted")
+            RoleAccess::parse(&named(), Some(&config.to_any())).expect("accepted")
         };
         let owner = RoleKey::Named("b".to_owned());
         let clash = |one: &RoleAccess, two: &RoleAccess| {

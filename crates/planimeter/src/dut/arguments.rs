@@ -38,7 +38,7 @@ groups distribute flows.
 
 With --conformance, nothing is measured: the requirements of the specification are tried one after the other. --port lets \
 it send packets to a P4Runtime switch, and --commit lets it commit pipelines. With --fuzz, random sequences of updates are \
-written, and the shortest one that shows a fault is kept.";
+written, with packets in between, and the shortest one that shows a fault is kept.";
 
 /// The value of --table that stands for one table of each match kind. No table of a P4 program has
 /// such a name.
@@ -235,7 +235,7 @@ pub(super) struct Judging {
     pub(super) push: Option<String>,
     /// P4Runtime: write random sequences of valid and invalid updates, and compare the switch with
     /// a model
-    #[arg(long, conflicts_with_all = ["replay", "openflow", "port"])]
+    #[arg(long, conflicts_with = "openflow", group = "random")]
     pub(super) fuzz: bool,
     /// The seed of the random choices
     #[arg(long, value_name = "NUMBER", default_value_t = 1, requires = "fuzz")]
@@ -243,8 +243,12 @@ pub(super) struct Judging {
     /// The number of requests
     #[arg(long, value_name = "COUNT", default_value = "1k", requires = "fuzz", value_parser = decimal)]
     pub(super) requests: u64,
+    /// Do not demand that the switch checks the program's constraints (@entry_restriction, @action_restriction), and do not make
+    /// entries that break them on purpose
+    #[arg(long, requires = "random")]
+    pub(super) ignore_constraints: bool,
     /// P4Runtime: repeat the requests of a sequence.jsonl that --fuzz has left
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["openflow", "port"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "openflow", group = "random")]
     pub(super) replay: Option<PathBuf>,
 }
 

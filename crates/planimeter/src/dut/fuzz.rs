@@ -4,31 +4,39 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use judge::{Finding, Fuzzed, Settings, Step};
+use judge::{Constraints, Finding, Fuzzed, Means, Packet, Request, Settings, Step};
 use protos::v1;
 use provenance::Provenance;
 use report::page::document::{Document, Section};
-use report::page::{Cell, Table};
+use report::page::{Cell, Column, Table};
 use report::value::Value;
 use serde_json::{Value as Json, json};
 use statistics::Unit;
 
-use super::{Arguments, conformance};
+use super::{Arguments, conformance, wires};
 use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output};
 
+/// The name of the message in whose text format packets are written.
+const PACKET_OUT: &str = "p4.v1.PacketOut";
 /// The file with the requests that show a fault.
 const SEQUENCE: &str = "sequence.jsonl";
 
 /// Searches for a fault.
 pub(super) fn search(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let settings = Settings { seed: arguments.judging.seed, requests: arguments.judging.requests };
+    let settings = Settings {
+        seed: arguments.judging.seed,
+        requests: arguments.judging.requests,
+        constraints: duty(arguments),
+    };
     let steps = Steps::new(arguments.quiet);
     let interrupt = interrupt::flag();
     let mut step = |done, of| steps.show(done, of, "requests");
     let title = format!("Random writes with seed {}", settings.seed);
-    leave(arguments, &title, |target| judge::fuzz(target, &settings, &interrupt, &mut step))
+    leave(arguments, &title, |target, means| {
+        judge::fuzz(target, means, &settings, &interrupt, &mut step)
+    })
 }
 
 /// Repeats the requests of a file that a search has left.
@@ -39,19 +47,29 @@ pub(super) fn replay(arguments: &Arguments, file: &Path) -> Result<ExitCode, Fai
         Failure::input(format!("{} is no sequence of requests: {why}", file.display()))
     })?;
     let title = format!("The writes of {}", file.display());
-    leave(arguments, &title, |target| judge::replay(target, requests))
+    let duty = duty(arguments);
+    leave(arguments, &title, |target, means| judge::replay(target, means, duty, requests))
+}
+
+/// Returns whether the switch has to check the program's constraints.
+fn duty(arguments: &Arguments) -> Constraints {
+    match arguments.judging.ignore_constraints {
+        true => Constraints::Ignored,
+        false => Constraints::Checked,
+    }
 }
 
 fn leave(
     arguments: &Arguments,
     title: &str,
-    run: impl FnOnce(&judge::Target) -> Result<Fuzzed, judge::ConnectError>,
+    run: impl FnOnce(&judge::Target, Means) -> Result<Fuzzed, judge::ConnectError>,
 ) -> Result<ExitCode, Failure> {
     let target = conformance::target(arguments)?;
+    let means = wires::means(arguments)?;
     let directory = output::directory(arguments.output.as_deref(), "dut", arguments.papers)?;
     let interrupt = interrupt::flag();
     let started = invocation::start();
-    let fuzzed = run(&target).map_err(conformance::failure)?;
+    let fuzzed = run(&target, means).map_err(conformance::failure)?;
     let interrupted = interrupt.load(Ordering::Relaxed);
     let title = format!("{title}, device {} at {}", target.device_id, target.address);
     let document = document(title, &fuzzed, interrupted, started.provenance());
@@ -62,7 +80,8 @@ fn leave(
         output::leave_document_and_files(&directory, &document, &files, json, interrupted)?;
     if sequence.is_some() && !json {
         let file = directory.path().join(SEQUENCE);
-        println!("Repeat: planimeter dut {} --replay {}", target.address, file.display());
+        let ports = if arguments.packets.port.is_empty() { "" } else { ", with the same --port" };
+        println!("Repeat: planimeter dut {} --replay {}{ports}", target.address, file.display());
     }
     let is_found = fuzzed.finding.is_some();
     Ok(if is_found && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
@@ -73,20 +92,30 @@ fn document(title: String, fuzzed: &Fuzzed, interrupted: bool, provenance: Prove
     let refused: u64 = fuzzed.counts.iter().map(|count| count.refused).sum();
     let mut findings = Vec::new();
     let mut sections = vec![counts(fuzzed)];
+    sections.extend(constraints(fuzzed));
     match &fuzzed.finding {
         None => findings.push(format!(
-            "No fault: in {} requests, {accepted} updates were accepted and {refused} refused, each as is demanded, and the \
-             switch returned what it has to after each request.",
-            fuzzed.requests
+            "No fault: in {} requests{}, {accepted} updates were accepted and {refused} refused, each as is demanded, and \
+             the switch returned what it has to after each request.",
+            fuzzed.requests,
+            match fuzzed.packets {
+                0 => String::new(),
+                packets => format!(" with {packets} packets in between"),
+            }
         )),
         Some(finding) => {
             findings.push(format!("fault after {} requests: {}.", finding.found_after, finding.why));
-            let updates: usize = finding.steps.iter().map(|step| step.updates.len()).sum();
+            let updates: usize =
+                finding.steps.iter().map(|step| step.request.updates.len()).sum();
             findings.push(match finding.repeated {
                 0 => format!("The {updates} updates before it are in {SEQUENCE}; they were not repeated."),
                 repeated => format!(
-                    "It is shown by {updates} updates in {} requests, which were repeated three times: it appeared {repeated} times.",
-                    finding.steps.len()
+                    "It is shown by {updates} updates in {} requests{}, which were repeated three times: it appeared {repeated} times.",
+                    finding.steps.len(),
+                    match finding.steps.iter().map(|step| step.request.packets.len()).sum() {
+                        0_usize => String::new(),
+                        packets => format!(" with {packets} packets"),
+                    }
                 ),
             });
             sections.push(steps(finding));
@@ -96,6 +125,13 @@ fn document(title: String, fuzzed: &Fuzzed, interrupted: bool, provenance: Prove
         "What is demanded is stated from the P4Runtime specification 1.5.0, apart from the code of planimeter switch."
             .to_owned(),
     ];
+    if fuzzed.packets > 0 {
+        notes.push(
+            "Packets were injected in the second half. Counts and registers were compared in the first half only, because \
+             packets change them."
+                .to_owned(),
+        );
+    }
     notes.extend(fuzzed.left_out.iter().map(|what| format!("Left out: {what}.")));
     let mut document = Document {
         kind: "dut",
@@ -130,11 +166,44 @@ fn counts(fuzzed: &Fuzzed) -> Section {
     }
 }
 
+/// Returns the number of updates that broke each part of the program's constraints; `None` if it
+/// has none.
+fn constraints(fuzzed: &Fuzzed) -> Option<Section> {
+    if fuzzed.constraints.is_empty() {
+        return None;
+    }
+    let columns =
+        [Column::words("of"), Column::prose("part that must hold"), Column::figures("near misses")];
+    let mut table = Table::new("Constraints", columns);
+    for one in &fuzzed.constraints {
+        table.row([
+            Cell::text(one.owner.as_str()),
+            Cell::text(one.text.as_str()),
+            Cell::from(Value::new(one.near_misses as f64, Unit::Count)),
+        ]);
+    }
+    Some(Section {
+        id: "constraints".to_owned(),
+        title: "What the program's constraints were tried with".to_owned(),
+        text: vec![
+            "A near miss is an update that breaks this part of a constraint and nothing else. The switch has to refuse it with \
+             INVALID_ARGUMENT."
+                .to_owned(),
+        ],
+        tables: vec![table],
+        ..Section::default()
+    })
+}
+
 fn steps(finding: &Finding) -> Section {
-    let mut table =
-        Table::of_values("Updates, in order", ["request", "update", "demanded", "answered"]);
+    let columns = ["request", "update or packet", "demanded", "answered"];
+    let mut table = Table::of_values("In order", columns);
     for (number, step) in (1..).zip(&finding.steps) {
-        for (index, update) in step.updates.iter().enumerate() {
+        for packet in &step.request.packets {
+            let cells = [format!("{number}"), shown(packet), String::new(), String::new()];
+            table.row(cells.map(Cell::text));
+        }
+        for (index, update) in step.request.updates.iter().enumerate() {
             let word = |words: &[String]| words.get(index).cloned().unwrap_or_default();
             table.row([
                 Cell::text(format!("{number}")),
@@ -161,16 +230,54 @@ fn sequence(finding: &Finding, title: &str) -> String {
         "title": title,
         "fault": finding.why,
     });
-    let lines = finding.steps.iter().map(|Step { updates, expected, answered }| {
-        let updates: Vec<_> =
-            updates.iter().map(|update| protos::text("p4.v1.Update", update)).collect();
-        json!({ "updates": updates, "expected": expected, "answered": answered })
+    let lines = finding.steps.iter().map(|Step { request, expected, answered }| {
+        let updates = request.updates.iter();
+        let updates: Vec<_> = updates.map(|update| protos::text("p4.v1.Update", update)).collect();
+        let mut line = json!({ "updates": updates, "expected": expected, "answered": answered });
+        if !request.packets.is_empty() {
+            line["packets"] = request.packets.iter().map(written).collect();
+        }
+        line
     });
     std::iter::once(head).chain(lines).map(|line| format!("{line}\n")).collect()
 }
 
+/// Returns a packet in words.
+fn shown(packet: &Packet) -> String {
+    match packet {
+        Packet::Out(packet) => format!("packet-out {}", protos::text(PACKET_OUT, packet)),
+        Packet::On { port, bytes } => format!("packet of {} bytes on port {port}", bytes.len()),
+    }
+}
+
+/// Returns a packet as a sequence has it: its text, and the port by which it enters.
+fn written(packet: &Packet) -> Json {
+    match packet {
+        Packet::Out(packet) => json!({ "packet_out": protos::text(PACKET_OUT, packet) }),
+        Packet::On { port, bytes } => {
+            let packet = v1::PacketOut { payload: bytes.clone(), metadata: Vec::new() };
+            json!({ "port": port, "packet": protos::text(PACKET_OUT, &packet) })
+        }
+    }
+}
+
+fn packet(written: &Json) -> Result<Packet, String> {
+    let parsed = |member: &str| -> Result<v1::PacketOut, String> {
+        let text = written[member].as_str();
+        protos::parse(PACKET_OUT, text.ok_or_else(|| format!("a packet has no `{member}`"))?)
+    };
+    match written.get("port") {
+        None => parsed("packet_out").map(Packet::Out),
+        Some(port) => {
+            let port = port.as_u64().and_then(|port| u32::try_from(port).ok());
+            let port = port.ok_or("the port of a packet is no number")?;
+            Ok(Packet::On { port, bytes: parsed("packet")?.payload })
+        }
+    }
+}
+
 /// Returns the requests of a sequence.
-fn parse(text: &str) -> Result<Vec<Vec<v1::Update>>, String> {
+fn parse(text: &str) -> Result<Vec<Request>, String> {
     let mut requests = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let at = |why: String| format!("line {number}: {why}");
@@ -181,7 +288,12 @@ fn parse(text: &str) -> Result<Vec<Vec<v1::Update>>, String> {
             let update = update.as_str().ok_or_else(|| at("an update is no text".to_owned()))?;
             protos::parse("p4.v1.Update", update).map_err(at)
         });
-        requests.push(updates.collect::<Result<_, _>>()?);
+        let packets = line["packets"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let packets = packets.iter().map(|written| packet(written).map_err(at));
+        requests.push(Request {
+            packets: packets.collect::<Result<_, _>>()?,
+            updates: updates.collect::<Result<_, _>>()?,
+        });
     }
     match requests.is_empty() {
         true => Err("it has no requests".to_owned()),
@@ -196,10 +308,17 @@ mod tests {
     #[test]
     fn a_sequence_is_read_as_it_is_written() {
         let update = v1::Update { r#type: v1::update::Type::Insert as i32, entity: None };
+        let value = || vec![0, 0xff, b'"', b'\\', 7].into();
+        let metadata = vec![v1::PacketMetadata { metadata_id: 1, value: value() }];
+        let packets = vec![
+            Packet::Out(v1::PacketOut { payload: value(), metadata }),
+            Packet::On { port: 2, bytes: value() },
+        ];
+        let request = Request { packets, updates: vec![update] };
         let finding = Finding {
             why: "it is wrong".to_owned(),
             steps: vec![Step {
-                updates: vec![update.clone()],
+                request: request.clone(),
                 expected: vec!["OK".to_owned()],
                 answered: vec!["INTERNAL".to_owned()],
             }],
@@ -207,7 +326,9 @@ mod tests {
             repeated: 3,
         };
         let text = sequence(&finding, "a title");
-        assert_eq!(parse(&text), Ok(vec![vec![update]]));
+        assert_eq!(parse(&text), Ok(vec![request]));
+        let wrong = parse("{}\n{\"updates\": [], \"packets\": [{\"port\": -1}]}");
+        assert_eq!(wrong, Err("line 2: the port of a packet is no number".to_owned()));
         assert_eq!(parse("{}\n"), Err("it has no requests".to_owned()));
         let wrong = parse("{}\n{\"updates\": [\"type:\"]}").expect_err("no message");
         assert!(wrong.starts_with("line 2: "), "{wrong}");

@@ -162,6 +162,47 @@ fn random_requests_show_no_fault_and_sequences_are_repeated() {
     assert!(stdout(&repeated).contains("0 updates were accepted and 1 refused"));
 }
 
+/// The program constrains entries and arguments. Near misses are refused, and counted in the report.
+#[test]
+fn random_requests_break_each_part_of_a_constraint() {
+    let program = "crates/judge/tests/constrained.p4";
+    let switch = Switch::of(Command::new(env!("CARGO_BIN_EXE_planimeter")), program, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy().into_owned();
+    let words = [&switch.1, "--fuzz", "--requests", "400", "-q", "-o", &place];
+    let output = planimeter("dut", &words);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let result = document::result(&run);
+    let rows = result["sections"][1]["tables"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 12, "{rows:?}");
+    let count = |row: &serde_json::Value| row[2]["value"].as_f64().expect("a count");
+    assert!(rows.iter().filter(|row| count(row) > 0.0).count() > 10, "{rows:?}");
+    let sequence = folder.path().join("sequence.jsonl");
+    let line =
+        r#"{"updates": ["type: MODIFY entity { table_entry { table_id: 1 } }"], "packets": [{}]}"#;
+    std::fs::write(&sequence, line).expect("a file");
+    let wrong = planimeter("dut", &[&switch.1, "--replay", &sequence.to_string_lossy()]);
+    assert_eq!(wrong.status.code(), Some(2), "{}", stderr(&wrong));
+    assert!(stderr(&wrong).contains("line 1: a packet has no `packet_out`"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn packets_between_random_requests_show_no_fault() {
+    let Some(namespace) = network() else { return };
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let ports = ["-i", "1@s1", "-i", "2@s2"];
+    let switch = Switch::of(command, "crates/judge/tests/everything.p4", &ports);
+    let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    command.args(["dut", &switch.1, "--fuzz", "--requests", "300", "--quiet", "--json"]);
+    command.args(["--port", "1@h1", "--port", "2@h2"]);
+    let output = command.output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("packets in between"), "{text}");
+    assert!(!text.contains("packets on port"), "all could be sent: {text}");
+}
+
 #[test]
 fn what_cannot_be_measured_says_why() {
     let nobody = planimeter("dut", &["127.0.0.1:1", "--quick"]);

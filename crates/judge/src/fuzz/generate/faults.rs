@@ -107,7 +107,7 @@ impl Generator<'_> {
                 action.params.extend(again);
             }
             _ => {
-                let known = table.actions.iter().find(|known| known.id == action.action_id);
+                let known = table.all_actions().find(|known| known.id == action.action_id);
                 let bits = known.and_then(|known| known.params.first()).map_or(8, |one| one.bits);
                 if let Some(param) = action.params.first_mut() {
                     param.value = if self.random.bool() { too_large(bits) } else { Bytes::new() };

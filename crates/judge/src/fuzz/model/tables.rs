@@ -6,6 +6,7 @@ use tonic::Code;
 use super::Model;
 use super::answer::{BAD_VALUE, Faults, INVALID};
 use super::cells::{meter_config, meter_counters};
+use super::profiles::action_set;
 use super::values::{is_value, matches};
 use crate::bench::REFUSED;
 use crate::fuzz::normal::{key_of, normal_entry};
@@ -29,16 +30,21 @@ impl Model {
             return;
         }
         let is_there = self.entries.contains_key(&key_of(entry));
+        let breach = table.restriction.as_ref().and_then(|one| one.breach_of_entry(entry));
         match kind {
             Type::Insert => faults.add(is_there, &[Code::AlreadyExists]),
             Type::Modify => faults.add(!is_there, &[Code::NotFound]),
             // Only the key of a deletion is looked at.
-            Type::Delete => return faults.add(!is_there, &[Code::NotFound]),
+            Type::Delete => {
+                faults.may(breach.is_some(), INVALID);
+                return faults.add(!is_there, &[Code::NotFound]);
+            }
             Type::Unspecified => return faults.add(true, REFUSED),
         }
+        faults.breaks(breach);
         match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
             None => faults.add(kind == Type::Insert, REFUSED),
-            Some(action) => self.table_action(subject, table, action, faults),
+            Some(action) => self.table_action(subject, table, entry, action, faults),
         }
         resources(subject, table, entry, faults);
     }
@@ -48,6 +54,7 @@ impl Model {
         &self,
         subject: &Subject,
         table: &Table,
+        entry: &v1::TableEntry,
         action: &table_action::Type,
         faults: &mut Faults,
     ) {
@@ -58,11 +65,19 @@ impl Model {
             }
             (table_action::Type::ActionProfileMemberId(id), Some(profile)) => {
                 faults.add(!self.members.contains_key(&(profile.id, *id)), &[Code::NotFound]);
+                faults.add(self.has_sets(profile, Some(entry)), INVALID);
             }
             (table_action::Type::ActionProfileGroupId(id), Some(profile))
                 if profile.is_selector =>
             {
                 faults.add(!self.groups.contains_key(&(profile.id, *id)), &[Code::NotFound]);
+                faults.add(self.has_sets(profile, Some(entry)), INVALID);
+            }
+            (table_action::Type::ActionProfileActionSet(set), Some(profile))
+                if profile.is_selector =>
+            {
+                action_set(table, profile, set, faults);
+                self.beside_members(profile, entry, faults);
             }
             _ => faults.add(true, INVALID),
         }
@@ -144,17 +159,24 @@ pub(super) fn plain_action(
     faults: &mut Faults,
 ) {
     let of_id = |known: &&Action| known.id == action.action_id;
-    let Some(known) = table.actions.iter().find(of_id) else { return faults.add(true, INVALID) };
+    let Some(known) = table.all_actions().find(of_id) else { return faults.add(true, INVALID) };
     faults.add(!is_for(known), &[Code::PermissionDenied]);
     let mut ids: Vec<u32> = action.params.iter().map(|param| param.param_id).collect();
     let mut wanted: Vec<u32> = known.params.iter().map(|param| param.id).collect();
     ids.sort_unstable();
     wanted.sort_unstable();
     faults.add(ids != wanted, INVALID);
+    let mut are_values = true;
     for param in &action.params {
         let of_id = |known: &&Param| known.id == param.param_id;
         if let Some(known) = known.params.iter().find(of_id) {
-            faults.add(!is_value(&param.value, known.bits), BAD_VALUE);
+            let is_value = is_value(&param.value, known.bits);
+            faults.add(!is_value, BAD_VALUE);
+            are_values &= is_value;
         }
+    }
+    // A constraint is about calls whose form is right.
+    if ids == wanted && are_values {
+        faults.breaks(known.restriction.as_ref().and_then(|one| one.breach_of_call(action)));
     }
 }

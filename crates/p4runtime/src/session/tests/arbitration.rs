@@ -102,8 +102,7 @@ fn backups_receive_not_found_when_the_primary_leaves() {
     assert_eq!(update.election_id, id(10));
 }
 
-/// Returns an arbitration message with a role configuration. A configuration of Stratum's type is
-/// interpreted; any other is only stored and sent on.
+/// Returns an arbitration message with a role configuration.
 fn with_config(name: &str, election_id: u128, type_url: &str, value: &[u8]) -> Request {
     let mut update = arbitration(name, id(election_id));
     let config = Any { type_url: type_url.to_owned(), value: value.to_vec() };
@@ -116,7 +115,7 @@ const STRATUM: &str = "type.googleapis.com/stratum.P4RoleConfig";
 #[test]
 fn every_controller_of_a_role_receives_its_configuration() {
     let mut switch = Switch::new(DeviceOptions::default());
-    switch.message(1, with_config("a", 5, "example.org/stranger", b"opaque"));
+    switch.message(1, with_config("a", 5, STRATUM, &[0x20, 1]));
     switch.arbitrate(2, "a", 4);
     let configs: Vec<_> = switch
         .sent()
@@ -126,7 +125,7 @@ fn every_controller_of_a_role_receives_its_configuration() {
             _ => None,
         })
         .collect();
-    let expected = Any { type_url: "example.org/stranger".to_owned(), value: b"opaque".to_vec() };
+    let expected = Any { type_url: STRATUM.to_owned(), value: vec![0x20, 1] };
     assert_eq!(configs, [expected.clone(), expected]);
 }
 
@@ -136,6 +135,9 @@ fn invalid_role_configurations_close_the_stream() {
     switch.message(1, with_config("a", 1, STRATUM, &[0xff]));
     assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
     switch.message(1, with_config("", 1, STRATUM, &[]));
+    assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
+    // The type is none that was agreed on.
+    switch.message(1, with_config("a", 1, "example.org/stranger", b"opaque"));
     assert_eq!(switch.closed()[0].1, Code::InvalidArgument);
     // The bytes encode `exclusive_p4_ids: 1`, which both roles claim.
     switch.message(1, with_config("a", 1, STRATUM, &[0x08, 1]));

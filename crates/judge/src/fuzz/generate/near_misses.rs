@@ -1,0 +1,85 @@
+//! Updates that break exactly one part of a constraint of the program.
+
+use constraints::Goal;
+use protos::v1::{self, entity::Entity as Kind, table_action, update::Type};
+
+use super::Generator;
+use crate::entities::{insert, of_entry};
+use crate::subject::{Action, Restriction, Table};
+
+impl Generator<'_> {
+    /// Returns an update like another one, but which breaks one part of the constraint of the table
+    /// or of its action; `None` if there is none.
+    pub(super) fn near_miss(&mut self, table: &Table, like: &v1::Update) -> Option<v1::Update> {
+        let Some(Kind::TableEntry(entry)) = like.entity.as_ref()?.entity.as_ref() else {
+            return None;
+        };
+        let called = called(table, entry);
+        let of_action = called.filter(|_| like.r#type() != Type::Delete);
+        let is_of_action = match (&table.restriction, &of_action) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(_)) => self.random.bool(),
+        };
+        if !is_of_action {
+            let missed = self.near_entry(table.restriction.as_ref()?, entry)?;
+            return Some(insert(of_entry(&missed)));
+        }
+        let missed = self.near_call(of_action?)?;
+        let action = Some(v1::TableAction { r#type: Some(table_action::Type::Action(missed)) });
+        let entry = v1::TableEntry { action, ..entry.clone() };
+        Some(v1::Update { entity: Some(of_entry(&entry)), ..like.clone() })
+    }
+
+    /// Returns an update, in one of six cases with a key that breaks one part of the constraint of
+    /// the table.
+    pub(super) fn sometimes_near(&mut self, table: &Table, update: v1::Update) -> v1::Update {
+        let restriction = table.restriction.as_ref().filter(|_| self.random.u8(..6) == 0);
+        let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
+        match (restriction, entity) {
+            (Some(restriction), Some(Kind::TableEntry(entry))) => {
+                let missed = self.near_entry(restriction, entry);
+                missed.map_or(update, |missed| insert(of_entry(&missed)))
+            }
+            _ => update,
+        }
+    }
+
+    /// Returns a call that satisfies the constraint of its action, or in one of six cases one that
+    /// breaks a part of it.
+    pub(super) fn any_call(&mut self, action: &Action) -> v1::Action {
+        let missed = if self.random.u8(..6) == 0 { self.near_call(action) } else { None };
+        missed.unwrap_or_else(|| self.call(action))
+    }
+
+    /// Returns a call that breaks one part of the constraint of its action; `None` if it has none.
+    pub(super) fn near_call(&mut self, action: &Action) -> Option<v1::Action> {
+        let restriction = action.restriction.as_ref()?;
+        let (goal, seed) = self.goal(restriction)?;
+        restriction.call(goal, &self.call(action), seed)
+    }
+
+    fn near_entry(
+        &mut self,
+        restriction: &Restriction,
+        like: &v1::TableEntry,
+    ) -> Option<v1::TableEntry> {
+        let (goal, seed) = self.goal(restriction)?;
+        restriction.entry(goal, like, seed)
+    }
+
+    /// Returns a part of a constraint that is to be broken, and the seed of the search for how.
+    fn goal(&mut self, restriction: &Restriction) -> Option<(Goal, u64)> {
+        let parts = restriction.parts().len();
+        let wanted = self.near_misses && parts > 0;
+        wanted.then(|| (Goal::Break(self.random.usize(..parts)), self.random.u64(..)))
+    }
+}
+
+/// Returns the action that an entry calls, if there is a constraint on its arguments.
+fn called<'t>(table: &'t Table, entry: &v1::TableEntry) -> Option<&'t Action> {
+    let Some(table_action::Type::Action(call)) = entry.action.as_ref()?.r#type.as_ref() else {
+        return None;
+    };
+    table.restricted_actions.iter().find(|action| action.id == call.action_id)
+}
