@@ -187,6 +187,101 @@ fn packets_show_whether_its_barriers_tell_the_truth() {
     }
 }
 
+/// The userspace datapath counts packets, and threads of Open vSwitch copy the counts to the flows
+/// now and then.
+#[test]
+fn the_statistics_of_its_flows_are_older_than_their_requests() {
+    for protocol in ["OpenFlow10", "OpenFlow13"] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        let before = switch.flows(protocol);
+        let folder = TempDir::new().expect("a folder");
+        let run = folder.path().join("run");
+        let place = run.to_string_lossy().into_owned();
+        let arguments = ["--plan", "reads", "--rounds", "1", "--entries", "50", "-o", &place];
+        let ports = ["--port", "1@h1", "--port", "2@h2"];
+        let mut running = switch.measure(&[&arguments[..], &ports].concat());
+        running.wait_for_end(TIMEOUT);
+        assert_eq!(switch.flows(protocol), before);
+        let result = result(&run);
+        let section = &result["sections"][1];
+        assert_eq!(section["id"], "counter", "{}", running.output());
+        let rows = section["tables"][0]["rows"].as_array().expect("rows");
+        let value = |row: usize| rows[row][1]["value"].as_f64().expect("a value");
+        let [values, oldest, old, too_high] = [0, 3, 5, 6].map(value);
+        assert_eq!((values, too_high), (500.0, 0.0), "{rows:?}");
+        assert!(old > 0.0 && oldest > 0.05, "{rows:?}");
+        // All packets are counted in the end.
+        let [sent, arrived, counted] = [7, 8, 9].map(value);
+        assert!(arrived <= counted && counted <= sent, "{rows:?}");
+    }
+}
+
+#[test]
+fn flows_of_a_file_are_those_that_it_prints() {
+    for protocol in ["OpenFlow10", "OpenFlow13"] {
+        let Some(switch) = OpenVSwitch::start(protocol) else { return };
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("flows.txt");
+        // A tenth of the flows has another action; that of the other controller is not among them.
+        let flows: String = (0..200)
+            .map(|host| {
+                let port = 1 + u32::from(host % 10 == 0);
+                format!(
+                    "priority=9,udp,nw_dst=10.0.0.{host},tp_dst=53,actions=output:{}\n",
+                    1 + port
+                )
+            })
+            .collect();
+        std::fs::write(&file, flows).expect("it is written");
+        let name = file.to_string_lossy().into_owned();
+        // Open vSwitch prints them as it has understood them, and Planimeter reads that.
+        switch.ofctl(&["add-flows", "br0", &name], protocol);
+        let printed = switch.ofctl(&["dump-flows", "br0"], protocol);
+        switch.ofctl(&["del-flows", "br0", "udp"], protocol);
+        let before = switch.flows(protocol);
+        assert_eq!(before.len(), 1, "{before:?}");
+        let own: String = printed
+            .lines()
+            .filter(|line| !line.contains("02:00:00:00:00:07"))
+            .map(|line| format!("{line}\n"))
+            .collect();
+        std::fs::write(&file, own).expect("it is written");
+        let run = folder.path().join("run");
+        let place = run.to_string_lossy().into_owned();
+        let plan = ["--plan", "updates,reads,capacity,effects", "--quick", "--batch", "10"];
+        let more = ["--entries", &name, "--probes", "5k", "--rules", "4", "-o", &place];
+        let ports = ["--port", "1@h1", "--port", "2@h2", "--port", "3@h3"];
+        let mut running = switch.measure(&[&plan[..], &more, &ports].concat());
+        running.wait_for_end(TIMEOUT);
+        let text = running.output();
+        assert_eq!(switch.flows(protocol), before, "{text}");
+        assert!(text.contains("the 200 entries are those of"), "{text}");
+        let result = result(&run);
+        let sections = result["sections"].as_array().expect("sections");
+        let ids: Vec<&str> = sections.iter().filter_map(|section| section["id"].as_str()).collect();
+        assert_eq!(ids, ["updates", "reads", "counter", "capacity", "effects"], "{text}");
+        for row in sections[0]["tables"][0]["rows"].as_array().expect("rows") {
+            assert!(row[3]["value"].as_f64().expect("a rate") > 0.0, "{row}");
+            assert_eq!(row[6]["value"], 0.0, "nothing is refused: {row}");
+        }
+        for row in sections[4]["tables"][1]["rows"].as_array().expect("rows") {
+            for (column, name) in [(2, "old"), (3, "new")] {
+                assert!(row[column]["value"].as_f64().expect("a count") > 0.0, "{name}: {row}");
+            }
+        }
+        // The switch has one of the flows of the file.
+        switch.ofctl(
+            &["add-flow", "br0", "priority=9,udp,nw_dst=10.0.0.7,tp_dst=53,actions=1"],
+            protocol,
+        );
+        let mut running = switch.measure(&["--plan", "reads", "--quick", "--entries", &name]);
+        running.wait_for_end(TIMEOUT);
+        let text = running.output();
+        assert!(text.contains("has an entry with the key of line"), "{text}");
+        assert_eq!(switch.flows(protocol).len(), 2, "{text}");
+    }
+}
+
 #[test]
 fn packets_cross_its_control_channel_in_both_directions() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {

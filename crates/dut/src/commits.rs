@@ -20,12 +20,11 @@ use p4runtime::proto::v1::{
     set_forwarding_pipeline_config_request::Action,
 };
 
-use self::packets::Reached;
+use self::packets::{Meanwhile, Reached};
 use crate::entries::{EntryMaker, key};
 use crate::error::DutError;
 use crate::live::{Traffic, has_same_tables};
 use crate::session::{read_entities, write_updates};
-use crate::stream::PacketStream;
 use crate::window::{Operation, Refusal};
 
 pub use self::forwarding::Forwarding;
@@ -124,15 +123,15 @@ pub(crate) async fn measure(
     let schema = Schema::new(config.p4info.clone().unwrap_or_default());
     let schema = schema.map_err(|error| DutError::Schema(error.to_string()))?;
     let maker = EntryMaker::new(&schema, None)?;
-    let numbers = maker.absent(settings.entries, &[]);
+    let numbers = maker.absent(settings.entries, &[])?;
     let entries: Vec<v1::TableEntry> = numbers
         .into_iter()
         .map(|number| maker.update(number, Operation::Insert))
         .filter_map(entry)
         .collect();
-    let stream = traffic.map(PacketStream::open).transpose()?;
+    let stream = traffic.map(Meanwhile::open).transpose()?;
     let of_packets: HashSet<(u32, Vec<u8>)> =
-        stream.iter().flat_map(PacketStream::entries).map(identity).collect();
+        stream.iter().flat_map(|one| one.flow.entries()).map(identity).collect();
     let entries = entries.into_iter().filter(|one| !of_packets.contains(&identity(one))).collect();
     let mut rounds = Rounds { switch, config, entries, stream };
     let found = rounds.make(settings.rounds, stop, progress).await;
@@ -162,7 +161,7 @@ struct Rounds {
     /// The entries that are in a table when a pipeline is committed, beside those that packets
     /// need.
     entries: Vec<v1::TableEntry>,
-    stream: Option<PacketStream>,
+    stream: Option<Meanwhile>,
 }
 
 impl Rounds {
@@ -205,7 +204,7 @@ impl Rounds {
         }
         self.switch.insert(&self.entries).await?;
         let packets: Vec<v1::TableEntry> =
-            self.stream.iter().flat_map(PacketStream::entries).cloned().collect();
+            self.stream.iter().flat_map(|one| one.flow.entries()).cloned().collect();
         self.switch.insert(&packets).await
     }
 
@@ -217,7 +216,7 @@ impl Rounds {
         let (answer, forwarding) = match &mut self.stream {
             None => (switch.commit(commit, config).await?, None),
             Some(stream) => {
-                let packets: Vec<v1::TableEntry> = stream.entries().cloned().collect();
+                let packets: Vec<v1::TableEntry> = stream.flow.entries().cloned().collect();
                 let call = async move {
                     let began = Instant::now();
                     let answer = switch.commit(commit, config).await?;
@@ -288,6 +287,7 @@ impl Switch {
             Err(status) => Err(Refusal {
                 code: format!("{:?}", status.code()),
                 message: status.message().to_owned(),
+                entry: None,
             }),
         })
     }

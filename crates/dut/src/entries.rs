@@ -1,34 +1,26 @@
-//! Entries that are made from the P4Info of a switch: valid, and different from each other.
+//! Entries that are made from the P4Info of a switch: valid, and different from each other. A
+//! measurement can use those of a file instead.
 
 mod constrained;
+mod own;
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use constraints::Match;
-use entities::schema::{Action, ActionScope, MatchField, MatchKind, Table};
+use entities::schema::{Action, ActionId, ActionScope, MatchField, MatchKind, Table};
 use entities::value::ValueType;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, field_match::FieldMatchType};
 use prost::Message as _;
 
 use self::constrained::Pattern;
+use self::own::OwnTable;
+use crate::entry_number::{EntryNumber, Variant};
 use crate::key_kind::KeyKind;
 use crate::window::Operation;
 
-/// The number by which an [`EntryMaker`] or a `FlowMaker` identifies an entry: an equal number
-/// makes an equal entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct EntryNumber(pub u64);
-
-/// The choice between two sets of parameters for an entry's action. The match and the priority do
-/// not depend on it, so the entry of an [`EntryNumber`] has the same key in both variants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Variant {
-    /// The parameters with which entries are inserted.
-    First,
-    /// The parameters to which entries are modified.
-    Second,
-}
+pub use self::own::{EntryFile, OwnEntries, OwnFile};
 
 /// The reason why no entries can be made for a table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,6 +45,95 @@ pub enum MakerError {
     /// No table of the program is suitable.
     #[error("no entries can be made for any table of the switch: {0}")]
     NoTable(String),
+    /// A file of entries does not fit the switch.
+    #[error("{file}: {why}")]
+    File {
+        /// The name of the file.
+        file: String,
+        /// The reason.
+        why: String,
+    },
+    /// A flow of a file cannot be used.
+    #[error("{file}, line {line}: {why}")]
+    Line {
+        /// The name of the file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// The reason.
+        why: String,
+    },
+    /// An update of a file cannot be used.
+    #[error("{file}, update {update}: {why}")]
+    Update {
+        /// The name of the file.
+        file: String,
+        /// The position of the update in the file, counted from 1.
+        update: usize,
+        /// The reason.
+        why: String,
+    },
+    /// The switch has entries with keys of a file. They are those of others, so they are neither
+    /// changed nor deleted.
+    #[error(
+        "the switch has an entry with the key of {first}{}; entries that are there already are not touched, so delete them, or take them out of the file",
+        further(*.count)
+    )]
+    Present {
+        /// The first of them, as the file has it.
+        first: String,
+        /// The number of all of them.
+        count: usize,
+    },
+}
+
+/// Returns words for the entries beside the first of `count`.
+fn further(count: usize) -> String {
+    match count.saturating_sub(1) {
+        0 => String::new(),
+        more => format!(", and such entries for {more} more"),
+    }
+}
+
+/// The makers from which a measurement chooses: those of the tables of the P4Info, or those of the
+/// tables of a file.
+pub(crate) struct Makers {
+    schema: Arc<Schema>,
+    own: Option<Arc<OwnEntries>>,
+}
+
+impl Makers {
+    pub(crate) fn new(schema: Arc<Schema>, own: Option<Arc<OwnEntries>>) -> Self {
+        Self { schema, own }
+    }
+
+    /// Returns the program of the switch.
+    pub(crate) fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Returns the maker for the table with this name or alias. Without a name, returns that for
+    /// the largest suitable table, or the table with the most entries in the file.
+    ///
+    /// # Errors
+    /// Returns an error if there are no entries for the table.
+    pub(crate) fn choose(&self, name: Option<&str>) -> Result<EntryMaker, MakerError> {
+        match &self.own {
+            Some(own) => own.maker(name),
+            None => EntryMaker::new(&self.schema, name),
+        }
+    }
+
+    /// Returns a maker for the largest table of each kind of key. With a file, it is the table with
+    /// the most entries.
+    pub(crate) fn of_each_kind(&self) -> Vec<EntryMaker> {
+        let Some(own) = &self.own else { return EntryMaker::of_each_kind(&self.schema) };
+        let largest = |kind| {
+            let of_kind = own.makers().filter(|one| one.kind() == Some(kind));
+            of_kind.max_by_key(EntryMaker::different)
+        };
+        KeyKind::ALL.into_iter().filter_map(largest).collect()
+    }
 }
 
 /// A maker of entries of one table. A number always stands for the same entry.
@@ -67,9 +148,21 @@ pub enum MakerError {
 #[derive(Clone, Debug)]
 pub struct EntryMaker {
     table: Table,
-    action: Action,
-    /// The parts of entries that the constraints on the table and its action fix.
-    pattern: Pattern,
+    source: Source,
+}
+
+/// The source of the entries of a maker.
+#[derive(Clone, Debug)]
+enum Source {
+    /// They are made from the P4Info.
+    Made {
+        /// The action that all entries have.
+        action: Action,
+        /// The parts of entries that the constraints on the table and its action fix.
+        pattern: Box<Pattern>,
+    },
+    /// They are those of a file. The number of an entry is its position among those of the table.
+    Own(Arc<OwnTable>),
 }
 
 impl EntryMaker {
@@ -117,7 +210,8 @@ impl EntryMaker {
     fn of(schema: &Schema, table: &Table) -> Result<Self, &'static str> {
         let action = usable_action(schema, table)?;
         let pattern = Pattern::new(schema.restrictions(), table, action)?;
-        Ok(Self { table: table.clone(), action: action.clone(), pattern })
+        let source = Source::Made { action: action.clone(), pattern: Box::new(pattern) };
+        Ok(Self { table: table.clone(), source })
     }
 
     /// Returns the kind of the table's key.
@@ -132,42 +226,80 @@ impl EntryMaker {
         &self.table
     }
 
-    /// Returns the action that all made entries have.
+    /// Returns the names of the actions of the entries, separated by commas.
     #[must_use]
-    pub fn action(&self) -> &Action {
-        &self.action
+    pub fn action_names(&self, schema: &Schema) -> String {
+        match &self.source {
+            Source::Made { action, .. } => action.name.clone(),
+            Source::Own(own) => {
+                let names = own.actions().into_iter().filter_map(|id| {
+                    schema.actions().get(ActionId(id)).map(|action| action.name.clone())
+                });
+                joined(names)
+            }
+        }
+    }
+
+    /// Returns whether a modification changes entries.
+    #[must_use]
+    pub fn is_modifiable(&self) -> bool {
+        match &self.source {
+            Source::Made { action, .. } => !action.params.is_empty(),
+            Source::Own(own) => own.is_modifiable(),
+        }
     }
 
     /// Returns the number of different entries that can be made.
     #[must_use]
     pub fn different(&self) -> u64 {
-        let free = self.pattern.free().iter().map(|at| bits(&self.table.match_fields[*at]));
-        let all: u32 = free.fold(0, u32::saturating_add);
-        1_u64.checked_shl(all).unwrap_or(u64::MAX)
+        match &self.source {
+            Source::Made { pattern, .. } => {
+                let free = pattern.free().iter().map(|at| bits(&self.table.match_fields[*at]));
+                let all: u32 = free.fold(0, u32::saturating_add);
+                1_u64.checked_shl(all).unwrap_or(u64::MAX)
+            }
+            Source::Own(own) => own.len() as u64,
+        }
     }
 
     /// Makes an entry. Numbers below [`Self::different`] make entries with different keys.
     #[must_use]
     pub fn entry(&self, number: EntryNumber, variant: Variant) -> v1::TableEntry {
-        let matches = self.matches(number);
+        match &self.source {
+            Source::Made { action, pattern } => self.made(action, pattern, number, variant),
+            Source::Own(own) => own.entry(number, variant).unwrap_or_default(),
+        }
+    }
+
+    fn made(
+        &self,
+        action: &Action,
+        pattern: &Pattern,
+        number: EntryNumber,
+        variant: Variant,
+    ) -> v1::TableEntry {
+        let matches = pattern.matches(&self.table, number);
         let fields = self.table.match_fields.iter().zip(&matches);
-        let arguments = self.pattern.arguments(variant);
-        let parameters = self.action.params.iter().zip(arguments).map(|(parameter, value)| {
+        let arguments = pattern.arguments(variant);
+        let parameters = action.params.iter().zip(arguments).map(|(parameter, value)| {
             v1::action::Param { param_id: parameter.id.into(), value: value.clone().into() }
         });
-        let action = v1::Action { action_id: self.action.id.into(), params: parameters.collect() };
+        let action = v1::Action { action_id: action.id.into(), params: parameters.collect() };
         v1::TableEntry {
             table_id: self.table.id.into(),
             r#match: fields.filter_map(|(field, of)| message(field, of)).collect(),
             action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(action)) }),
-            priority: self.pattern.priority(),
+            priority: pattern.priority(),
             ..Default::default()
         }
     }
 
-    /// Returns the matches of an entry, one for each key field.
-    fn matches(&self, number: EntryNumber) -> Vec<Match<'static>> {
-        self.pattern.matches(&self.table, number)
+    /// Returns the place of an entry in the file, and its text; `None` for made entries.
+    pub(crate) fn quote(&self, number: EntryNumber) -> Option<String> {
+        match &self.source {
+            Source::Made { .. } => None,
+            Source::Own(own) => own.quote(number),
+        }
     }
 
     /// Makes the update that inserts, modifies or deletes an entry.
@@ -194,17 +326,34 @@ impl EntryMaker {
     }
 
     /// Returns the numbers of the first `count` entries whose keys are not among `present`, the
-    /// keys of entries that the switch has.
-    #[must_use]
-    pub fn absent(&self, count: u64, present: &[Vec<u8>]) -> Vec<EntryNumber> {
+    /// keys of entries that the switch has. Of a file, returns all entries.
+    ///
+    /// # Errors
+    /// Returns an error if the switch has an entry with a key of the file.
+    pub fn absent(&self, count: u64, present: &[Vec<u8>]) -> Result<Vec<EntryNumber>, MakerError> {
         let taken: HashSet<&[u8]> = present.iter().map(Vec::as_slice).collect();
-        let numbers = (0..self.different()).take(constrained::SCANNED).map(EntryNumber);
-        let numbers = numbers.filter(|number| self.pattern.allows(&self.matches(*number)));
         let is_absent = |number: &EntryNumber| {
             taken.is_empty()
                 || !taken.contains(key(&self.entry(*number, Variant::First)).as_slice())
         };
-        numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+        let all = (0..self.different()).map(EntryNumber);
+        match &self.source {
+            Source::Made { pattern, .. } => {
+                let numbers = all.take(constrained::SCANNED);
+                let numbers =
+                    numbers.filter(|number| pattern.allows(&pattern.matches(&self.table, *number)));
+                let count = usize::try_from(count).unwrap_or(usize::MAX);
+                Ok(numbers.filter(is_absent).take(count).collect())
+            }
+            Source::Own(own) => {
+                let (absent, there): (Vec<EntryNumber>, Vec<EntryNumber>) =
+                    all.partition(is_absent);
+                match there.first().and_then(|number| own.quote(*number)) {
+                    Some(first) => Err(MakerError::Present { first, count: there.len() }),
+                    None => Ok(absent),
+                }
+            }
+        }
     }
 }
 
@@ -311,12 +460,30 @@ fn all_ones(bits: u32) -> Vec<u8> {
 }
 
 /// Returns the key of an entry as bytes, which are equal for equal keys: its priority and its
-/// matches, in the order of the fields' identifiers.
+/// matches, in the order of the fields' identifiers. Leading zeros of values do not count
+/// (P4Runtime 1.5, section 8.3).
 pub(crate) fn key(entry: &v1::TableEntry) -> Vec<u8> {
     let mut matches = entry.r#match.clone();
+    matches.iter_mut().for_each(shorten);
     matches.sort_by_key(|field| field.field_id);
     let key = v1::TableEntry { r#match: matches, priority: entry.priority, ..Default::default() };
     key.encode_to_vec()
+}
+
+/// Removes the leading zeros of the values of a match.
+fn shorten(field: &mut v1::FieldMatch) {
+    let values = match &mut field.field_match_type {
+        Some(FieldMatchType::Exact(exact)) => vec![&mut exact.value],
+        Some(FieldMatchType::Ternary(ternary)) => vec![&mut ternary.value, &mut ternary.mask],
+        Some(FieldMatchType::Lpm(lpm)) => vec![&mut lpm.value],
+        Some(FieldMatchType::Range(range)) => vec![&mut range.low, &mut range.high],
+        Some(FieldMatchType::Optional(optional)) => vec![&mut optional.value],
+        Some(FieldMatchType::Other(_)) | None => Vec::new(),
+    };
+    for value in values {
+        let zeros = value.iter().take_while(|byte| **byte == 0).count();
+        *value = value.slice(zeros..);
+    }
 }
 
 #[cfg(test)]
@@ -354,7 +521,7 @@ mod tests {
         let present: Vec<Vec<u8>> = (0..4000)
             .map(|number| key(&maker.entry(EntryNumber(number), Variant::Second)))
             .collect();
-        let absent = maker.absent(1000, &present);
+        let absent = maker.absent(1000, &present).expect("they are made");
         assert_eq!(absent.len(), 96);
         assert_eq!(absent.first(), Some(&EntryNumber(4000)));
     }
@@ -380,7 +547,7 @@ mod tests {
             .replace("table kinds", &format!("{constraint} table kinds"));
         let maker = EntryMaker::new(&crate::testing::schema(&text), Some("kinds"));
         let maker = maker.expect("it is suitable");
-        let numbers = maker.absent(5000, &[]);
+        let numbers = maker.absent(5000, &[]).expect("they are made");
         let keys: HashSet<Vec<u8>> =
             numbers.iter().map(|number| key(&maker.entry(*number, Variant::First))).collect();
         assert_eq!(keys.len(), 5000);
@@ -405,7 +572,7 @@ mod tests {
         );
         let schema = crate::testing::schema(&text);
         let maker = EntryMaker::new(&schema, Some("kinds")).expect("it is suitable");
-        let numbers = maker.absent(2000, &[]);
+        let numbers = maker.absent(2000, &[]).expect("they are made");
         assert_eq!(numbers.len(), 2000);
         let mut switch = p4runtime::store::Store::new(std::sync::Arc::clone(&schema));
         for operation in [Operation::Insert, Operation::Modify, Operation::Delete] {

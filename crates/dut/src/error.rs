@@ -104,6 +104,28 @@ pub enum DutError {
         "nothing is left to measure with: the table has entries with the keys of all packets, or takes too few; empty it, or name another --table"
     )]
     NoRules,
+    /// Packets show no entry of the file of the user.
+    #[error(
+        "packets show none of the entries of {file}, so their effects cannot be measured ({why}); leave effects out of --plan"
+    )]
+    NotShown {
+        /// The name of the file.
+        file: String,
+        /// The reason for the first entry.
+        why: String,
+    },
+    /// The file of the user has fewer entries than a test needs.
+    #[error("{file} has {count} entries of the table, but {test} needs {least} or more")]
+    TooFew {
+        /// The name of the file.
+        file: String,
+        /// The number of its entries that can be used.
+        count: usize,
+        /// The test.
+        test: &'static str,
+        /// The least number that it needs.
+        least: usize,
+    },
     /// Packets enter by a port that is not connected to this machine, or whose interface does not
     /// take them.
     #[error("no packet can be sent into port {port} of the switch; name its interface with --port")]

@@ -1,6 +1,11 @@
 //! Flow entries that are made for an OpenFlow switch, and packets that match them.
 
+mod frame;
+mod own;
+mod text;
+
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use etherparse::PacketBuilder;
 use openflow::v1_3::{GroupId, Instruction, MeterId, TableId};
@@ -8,8 +13,13 @@ use openflow::{BufferId, EncodeError, MacAddress, PortNumber, Version, Xid, v1_0
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt as _, SeedableRng as _};
 
-use crate::entries::{EntryNumber, scattered};
+use crate::entries::scattered;
+use crate::entry_number::EntryNumber;
 use crate::window::Operation;
+
+pub(crate) use self::frame::Treatment;
+pub use self::own::OwnFlows;
+pub(crate) use self::own::{FlowIdentity, Shown};
 
 /// The priority of flow entries for single flows; that of the entry for other packets of the
 /// measurement is lower by one. It is high, so that entries of other controllers do not process the
@@ -30,6 +40,13 @@ const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 const HOST_BITS: u32 = 17;
 const IPV4: u16 = 0x0800;
 const UDP: u8 = 17;
+/// The error for a flow of the file that the version cannot express. Flows are checked when the
+/// switch connects.
+const UNCHECKED: EncodeError = EncodeError::Value {
+    field: "ofp_flow_mod",
+    value: 0,
+    expected: "a flow that the version can express",
+};
 /// The length of the packets in bytes.
 const PACKET_SIZE: usize = 128;
 /// The number of bytes before the payload of a packet: Ethernet, IPv4 and UDP.
@@ -80,6 +97,8 @@ pub(crate) enum Selector {
     /// All packets of the measurement that no entry for a single flow matches. The match is their
     /// Ethernet source.
     Rest,
+    /// The same packets, beneath the flows of the file: the entry has a lower priority than those.
+    Beneath,
 }
 
 /// The port by which a flow entry sends packets.
@@ -97,6 +116,8 @@ pub(crate) enum Output {
     Metered { meter: u32, port: u32 },
     /// A group. OpenFlow 1.0 has no groups.
     Group(u32),
+    /// The actions of a flow of the file.
+    OfFile(EntryNumber),
 }
 
 /// A flow entry of a measurement.
@@ -152,19 +173,45 @@ pub(crate) enum ReportedMatch {
     V1_3(v1_3::Match),
 }
 
-/// A maker of flow-mods and packets. A number always stands for the same flow.
-#[derive(Clone, Copy, Debug)]
+/// A maker of flow-mods and packets. A number always stands for the same flow: a made one, or one
+/// of the file.
+#[derive(Clone, Debug)]
 pub(crate) struct FlowMaker {
     pub(crate) matching: FlowMatch,
     /// The cookie of all flows of this measurement.
     pub(crate) cookie: u64,
+    /// The flows of the file, which the tests of the table use.
+    own: Option<Arc<OwnFlows>>,
 }
 
 impl FlowMaker {
     /// Creates a maker of flows with these fields. `random` distinguishes this measurement from
     /// others.
     pub(crate) fn new(matching: FlowMatch, random: u32) -> Self {
-        Self { matching, cookie: MARK | u64::from(random) }
+        Self { matching, cookie: MARK | u64::from(random), own: None }
+    }
+
+    /// Adds the flows of a file.
+    pub(crate) fn with_own(self, own: Option<Arc<OwnFlows>>) -> Self {
+        Self { own, ..self }
+    }
+
+    /// Returns the flows of the file.
+    pub(crate) fn own(&self) -> Option<&OwnFlows> {
+        self.own.as_deref()
+    }
+
+    /// Returns the priority of the entry for packets beneath the flows of the file.
+    pub(crate) fn beneath(&self) -> u16 {
+        self.own().map_or(0, OwnFlows::beneath)
+    }
+
+    /// Returns a flow of the file; `None` for made flows.
+    fn own_flow(&self, selects: Selector) -> Option<(&OwnFlows, EntryNumber)> {
+        match selects {
+            Selector::One(number) if OwnFlows::has(number) => Some((self.own()?, number)),
+            Selector::One(_) | Selector::Rest | Selector::Beneath => None,
+        }
     }
 
     /// Appends the flow-mod that inserts, modifies or deletes an entry. Modifications and deletions
@@ -181,10 +228,8 @@ impl FlowMaker {
     ) -> Result<(), EncodeError> {
         let FlowChange { operation, entry, lifetime } = change;
         let is_endless = lifetime == Lifetime::Endless;
-        let priority = match entry.selects {
-            Selector::One(_) => PRIORITY,
-            Selector::Rest => PRIORITY - 1,
-        };
+        let table = TableId(self.table(entry.selects));
+        let priority = self.priority(entry.selects);
         let is_deletion = operation == Operation::Delete;
         match version {
             Version::V1_0 => {
@@ -193,9 +238,10 @@ impl FlowMaker {
                     Operation::Modify => v1_0::FlowModCommand::MODIFY_STRICT,
                     Operation::Delete => v1_0::FlowModCommand::DELETE_STRICT,
                 };
-                let actions = if is_deletion { Vec::new() } else { actions_v1_0(entry.output)? };
+                let actions =
+                    if is_deletion { Vec::new() } else { self.actions_v1_0(entry.output)? };
                 let flow_mod = v1_0::FlowMod {
-                    match_fields: self.match_v1_0(entry.selects),
+                    match_fields: self.match_v1_0(entry.selects)?,
                     cookie: self.cookie,
                     command,
                     priority,
@@ -217,10 +263,10 @@ impl FlowMaker {
                     Operation::Delete => v1_3::FlowModCommand::DELETE_STRICT,
                 };
                 let instructions =
-                    if is_deletion { Vec::new() } else { instructions(entry.output) };
+                    if is_deletion { Vec::new() } else { self.instructions(entry.output)? };
                 let flow_mod = v1_3::FlowMod {
                     cookie: self.cookie,
-                    table_id: TableId(0),
+                    table_id: table,
                     command,
                     priority,
                     idle_timeout: lifetime.idle(),
@@ -229,11 +275,42 @@ impl FlowMaker {
                         true => v1_3::FlowModFlags::NONE,
                         false => v1_3::FlowModFlags::SEND_FLOW_REM,
                     },
-                    ..v1_3::FlowMod::add(self.match_v1_3(entry.selects), instructions)
+                    ..v1_3::FlowMod::add(self.match_v1_3(entry.selects)?, instructions)
                 };
                 v1_3::Message::FlowMod(flow_mod).encode(xid, out)
             }
         }
+    }
+
+    /// Returns the priority of an entry.
+    pub(crate) fn priority(&self, selects: Selector) -> u16 {
+        match (selects, self.own_flow(selects)) {
+            (_, Some((own, number))) => own.priority(number),
+            (Selector::One(_), None) => PRIORITY,
+            (Selector::Rest, None) => PRIORITY - 1,
+            (Selector::Beneath, None) => self.beneath(),
+        }
+    }
+
+    /// Returns the table of an entry.
+    fn table(&self, selects: Selector) -> u8 {
+        let own = match selects {
+            Selector::Beneath => self.own(),
+            Selector::One(_) | Selector::Rest => self.own_flow(selects).map(|(own, _)| own),
+        };
+        own.map_or(0, OwnFlows::table)
+    }
+
+    /// Returns the match with which a switch reports an entry.
+    pub(crate) fn reported(
+        &self,
+        version: Version,
+        selects: Selector,
+    ) -> Result<ReportedMatch, EncodeError> {
+        Ok(match version {
+            Version::V1_0 => ReportedMatch::V1_0(Box::new(self.match_v1_0(selects)?)),
+            Version::V1_3 => ReportedMatch::V1_3(self.match_v1_3(selects)?),
+        })
     }
 
     /// Appends the packet-out that makes the switch send a packet.
@@ -251,43 +328,49 @@ impl FlowMaker {
                 let packet_out = v1_0::PacketOut {
                     buffer_id: BufferId::NO_BUFFER,
                     in_port: v1_0::PortNo::NONE,
-                    actions: actions_v1_0(output)?,
+                    actions: self.actions_v1_0(output)?,
                     data,
                 };
                 v1_0::Message::PacketOut(packet_out).encode(xid, out)
             }
             Version::V1_3 => {
-                let (in_port, actions) = (PortNumber::CONTROLLER, actions_v1_3(output));
+                let (in_port, actions) = (PortNumber::CONTROLLER, Self::actions_v1_3(output)?);
                 let packet_out = v1_3::PacketOut::unbuffered(in_port, actions, data);
                 v1_3::Message::PacketOut(packet_out).encode(xid, out)
             }
         }
     }
 
-    fn match_v1_0(&self, selects: Selector) -> v1_0::Match {
+    fn match_v1_0(&self, selects: Selector) -> Result<v1_0::Match, EncodeError> {
         let any = v1_0::Match::any();
-        match (selects, self.matching) {
-            (Selector::Rest, _) => any.with_dl_src(SOURCE),
+        if let Some((own, number)) = self.own_flow(selects) {
+            return Ok(own.v1_0(number).map_err(|_| UNCHECKED)?.0);
+        }
+        Ok(match (selects, self.matching) {
+            (Selector::Rest | Selector::Beneath, _) => any.with_dl_src(SOURCE),
             (Selector::One(number), FlowMatch::Mac) => any.with_dl_dst(self.mac(number)),
             (Selector::One(number), FlowMatch::Udp) => {
                 let (address, port) = self.socket(number);
                 let udp = any.with_dl_type(IPV4).with_nw_proto(UDP);
                 udp.with_nw_dst(address, 32).with_tp_dst(port)
             }
-        }
+        })
     }
 
-    fn match_v1_3(&self, selects: Selector) -> v1_3::Match {
+    fn match_v1_3(&self, selects: Selector) -> Result<v1_3::Match, EncodeError> {
         let any = v1_3::Match::any();
-        match (selects, self.matching) {
-            (Selector::Rest, _) => any.with_eth_src(SOURCE),
+        if let Some((own, number)) = self.own_flow(selects) {
+            return Ok(own.v1_3(number).map_err(|_| UNCHECKED)?.0);
+        }
+        Ok(match (selects, self.matching) {
+            (Selector::Rest | Selector::Beneath, _) => any.with_eth_src(SOURCE),
             (Selector::One(number), FlowMatch::Mac) => any.with_eth_dst(self.mac(number)),
             (Selector::One(number), FlowMatch::Udp) => {
                 let (address, port) = self.socket(number);
                 let udp = any.with_eth_type(IPV4).with_ip_proto(UDP);
                 udp.with_ipv4_dst(address).with_udp_dst(port)
             }
-        }
+        })
     }
 
     /// Returns the value that identifies a flow: its Ethernet destination, or its IPv4 destination
@@ -370,57 +453,69 @@ fn udp_packet(mac: MacAddress, [source, destination]: [(Ipv4Addr, u16); 2]) -> V
     packet
 }
 
-fn actions_v1_0(output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
-    let port = match output {
-        Output::Nowhere => return Ok(Vec::new()),
-        Output::Back => v1_0::PortNo::IN_PORT,
-        Output::Controller => {
-            let port = v1_0::PortNo::CONTROLLER;
-            return Ok(vec![v1_0::Action::Output { port, max_len: u16::MAX }]);
-        }
-        Output::Port(port) => {
-            v1_0::PortNo::try_from(PortNumber(port)).map_err(|_| EncodeError::Value {
-                field: "ofp_action_output.port",
-                value: port.into(),
-                expected: "ports up to 65279",
-            })?
-        }
-        Output::Metered { .. } | Output::Group(_) => {
-            return Err(EncodeError::Value {
-                field: "ofp_action_output.port",
-                value: 0,
-                expected: "a port, since OpenFlow 1.0 has no meters and groups",
-            });
-        }
-    };
-    Ok(vec![v1_0::Action::output(port)])
-}
+impl FlowMaker {
+    fn actions_v1_0(&self, output: Output) -> Result<Vec<v1_0::Action>, EncodeError> {
+        let port = match output {
+            Output::Nowhere => return Ok(Vec::new()),
+            Output::Back => v1_0::PortNo::IN_PORT,
+            Output::Controller => {
+                let port = v1_0::PortNo::CONTROLLER;
+                return Ok(vec![v1_0::Action::Output { port, max_len: u16::MAX }]);
+            }
+            Output::Port(port) => {
+                v1_0::PortNo::try_from(PortNumber(port)).map_err(|_| EncodeError::Value {
+                    field: "ofp_action_output.port",
+                    value: port.into(),
+                    expected: "ports up to 65279",
+                })?
+            }
+            Output::Metered { .. } | Output::Group(_) => {
+                return Err(EncodeError::Value {
+                    field: "ofp_action_output.port",
+                    value: 0,
+                    expected: "a port, since OpenFlow 1.0 has no meters and groups",
+                });
+            }
+            Output::OfFile(number) => {
+                let own = self.own().and_then(|own| own.v1_0(number).ok());
+                return Ok(own.ok_or(UNCHECKED)?.1);
+            }
+        };
+        Ok(vec![v1_0::Action::output(port)])
+    }
 
-fn instructions(output: Output) -> Vec<Instruction> {
-    let meter = match output {
-        Output::Metered { meter, .. } => Some(Instruction::Meter(MeterId(meter))),
-        Output::Port(_)
-        | Output::Back
-        | Output::Controller
-        | Output::Nowhere
-        | Output::Group(_) => None,
-    };
-    let actions = match actions_v1_3(output) {
-        none if none.is_empty() => None,
-        actions => Some(Instruction::ApplyActions(actions)),
-    };
-    meter.into_iter().chain(actions).collect()
-}
+    fn instructions(&self, output: Output) -> Result<Vec<Instruction>, EncodeError> {
+        let meter = match output {
+            Output::Metered { meter, .. } => Some(Instruction::Meter(MeterId(meter))),
+            Output::OfFile(number) => {
+                let own = self.own().and_then(|own| own.v1_3(number).ok());
+                return Ok(own.ok_or(UNCHECKED)?.1);
+            }
+            Output::Port(_)
+            | Output::Back
+            | Output::Controller
+            | Output::Nowhere
+            | Output::Group(_) => None,
+        };
+        let actions = match Self::actions_v1_3(output)? {
+            none if none.is_empty() => None,
+            actions => Some(Instruction::ApplyActions(actions)),
+        };
+        Ok(meter.into_iter().chain(actions).collect())
+    }
 
-fn actions_v1_3(output: Output) -> Vec<v1_3::Action> {
-    let port = match output {
-        Output::Nowhere => return Vec::new(),
-        Output::Back => PortNumber::IN_PORT,
-        Output::Controller => PortNumber::CONTROLLER,
-        Output::Port(port) | Output::Metered { port, .. } => PortNumber(port),
-        Output::Group(group) => return vec![v1_3::Action::Group(GroupId(group))],
-    };
-    vec![v1_3::Action::output(port)]
+    /// Returns the actions of an output. Flows of the file have instructions instead.
+    fn actions_v1_3(output: Output) -> Result<Vec<v1_3::Action>, EncodeError> {
+        let port = match output {
+            Output::Nowhere => return Ok(Vec::new()),
+            Output::Back => PortNumber::IN_PORT,
+            Output::Controller => PortNumber::CONTROLLER,
+            Output::Port(port) | Output::Metered { port, .. } => PortNumber(port),
+            Output::Group(group) => return Ok(vec![v1_3::Action::Group(GroupId(group))]),
+            Output::OfFile(_) => return Err(UNCHECKED),
+        };
+        Ok(vec![v1_3::Action::output(port)])
+    }
 }
 
 #[cfg(test)]
@@ -439,14 +534,15 @@ mod tests {
                 assert!(values.insert(value), "{matching:?} {number:?}");
                 let selects = Selector::One(number);
                 let reported = [
-                    ReportedMatch::V1_0(Box::new(maker.match_v1_0(selects))),
-                    ReportedMatch::V1_3(maker.match_v1_3(selects)),
+                    ReportedMatch::V1_0(Box::new(maker.match_v1_0(selects).expect("it is made"))),
+                    ReportedMatch::V1_3(maker.match_v1_3(selects).expect("it is made")),
                 ];
                 for one in reported {
                     assert_eq!(maker.value_of(&one), Some(value), "{matching:?} {number:?}");
                 }
             }
-            let rest = ReportedMatch::V1_3(maker.match_v1_3(Selector::Rest));
+            let rest = maker.match_v1_3(Selector::Rest).expect("it is made");
+            let rest = ReportedMatch::V1_3(rest);
             assert_eq!(maker.value_of(&rest), None);
             let foreign = v1_0::Match::any()
                 .with_dl_dst(MacAddress([2, 0, 0, 0, 0, 1]))

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::error::DutError;
 use crate::live::Wire;
-use crate::paced::{Paced, PacedStream, Passage};
+use crate::stream::{Paced, PacketStream, Passage, Seen};
 
 pub use self::p4runtime::{Member, Traffic};
 pub use self::shares::{Assessment, Share, TOLERANCE};
@@ -88,13 +88,15 @@ struct Subject<'a> {
 
 /// Sends a packet of each flow twice. Returns `None` if the measurement was stopped.
 async fn distribute(
-    stream: &mut PacedStream,
+    stream: &mut PacketStream,
     subject: Subject<'_>,
     packets_per_second: f64,
     tend: &mut dyn FnMut() -> Result<(), DutError>,
     stop: &AtomicBool,
 ) -> Result<Option<Distribution>, DutError> {
-    let class = |_: usize, port: u32, _: &[u8]| subject.ports.iter().position(|one| *one == port);
+    let class = |_: usize, port: u32, _: &[u8]| {
+        subject.ports.iter().position(|one| *one == port).map_or(Seen::Astray, Seen::As)
+    };
     let flows = subject.packets.len();
     let paced = Paced {
         port: subject.ingress,

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use entities::schema::MatchKind;
 use openflow::{DatapathId, Version};
 
-use crate::entries::EntryMaker;
+use crate::entries::{EntryMaker, OwnFile};
 use crate::error::DutError;
+use crate::flows::OwnFlows;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session};
 use crate::target::Target;
 use crate::watch::Watch;
@@ -27,8 +28,8 @@ pub struct Plan {
     pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
-    /// The settings of the test of a counter's age; `None` to leave it out. It is made for
-    /// P4Runtime switches if the [`Target`] has packets, and if they are counted.
+    /// The settings of the test of a counter's age; `None` to leave it out. It is made if the
+    /// [`Target`] has packets, and if they are counted.
     pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
@@ -86,12 +87,16 @@ pub struct Subject {
     /// `None` if there is none.
     pub size: Option<u64>,
     /// The key fields of the table, each with its match kind and width, such as
-    /// `hdr.ipv4.dst: lpm, 32 bits`.
+    /// `hdr.ipv4.dst: lpm, 32 bits`. Empty for OpenFlow with the flows of a file, which may match
+    /// different fields.
     pub keys: Vec<String>,
-    /// The fully qualified name of the action of the entries.
+    /// The fully qualified names of the actions of the entries, separated by commas.
     pub action: String,
-    /// Whether a modification changes entries. Otherwise their action has no parameters.
+    /// Whether a modification changes entries. Otherwise their action has no parameters, or all
+    /// entries of a file have the same ones.
     pub is_modifiable: bool,
+    /// The file whose entries are used; `None` for made entries.
+    pub own_file: Option<OwnFile>,
     /// The number of entries that the table had before the measurement.
     pub present: usize,
     /// The number of entries that the measurement could use.
@@ -133,6 +138,8 @@ pub struct Outcome {
     /// The number of OpenFlow errors that came after the barrier reply that should have followed
     /// them; always 0 for P4Runtime.
     pub late_errors: u64,
+    /// The reasons why tests were left out.
+    pub notes: Vec<String>,
     /// The reasons why tests failed, or why the switch was not left as it was found; empty if
     /// everything went well.
     pub failures: Vec<String>,
@@ -173,6 +180,7 @@ pub fn measure(
             groups: None,
             commits: None,
             late_errors: 0,
+            notes: Vec::new(),
             failures: Vec::new(),
         };
         let course = Course { target, plan, others, stop };
@@ -237,14 +245,16 @@ impl Course<'_> {
             let mut step = |done, of| watch.step("reads", done, of);
             outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
         }
-        if let (Some(settings), Target::P4Runtime { traffic: Some(traffic), .. }, false) =
-            (&plan.counters, self.target, is_stopped())
-            && let Channel::P4Runtime(channel) = session.channel()
-        {
-            let mut step = |done, of| watch.step("counter", done, of);
-            let client = channel.client.clone();
-            let found = counters::measure(&client, traffic, settings, stop, &mut step);
-            outcome.counters = found.await?;
+        if let (Some(settings), false) = (&plan.counters, is_stopped()) {
+            outcome.counters = self.counters(session, settings, watch).await?;
+            if let (None, Target::P4Runtime { traffic: Some(traffic), .. }) =
+                (&outcome.counters, self.target)
+            {
+                outcome.notes.push(format!(
+                    "counter: Table {} has no direct counter of packets, so the age of a counter was not measured.",
+                    traffic.table
+                ));
+            }
         }
         if let (Some(settings), false) = (&plan.capacity, is_stopped()) {
             let mut step = |done, of| watch.step("capacity", done, of);
@@ -280,6 +290,9 @@ impl Course<'_> {
             (&plan.roles, self.target, is_stopped())
         {
             let numbers = session.lend(3);
+            if numbers.len() < 3 {
+                return Err(session.too_few("roles", 3));
+            }
             if let Channel::P4Runtime(channel) = session.channel() {
                 let mut step = |done, of| watch.step("roles", done, of);
                 let found = roles::measure(channel, device, &numbers, settings, stop, &mut step);
@@ -287,7 +300,11 @@ impl Course<'_> {
             }
         }
         if let (Some(settings), false) = (&plan.timeouts, is_stopped()) {
-            let numbers = session.lend(settings.entries);
+            let of_each = match session.channel() {
+                Channel::P4Runtime(_) => timeouts::OF_P4RUNTIME.len(),
+                Channel::OpenFlow(_) => 1,
+            };
+            let numbers = session.lend(settings.entries * of_each);
             let mut step = |done, of| watch.step("timeouts", done, of);
             outcome.timeouts = match session.channel() {
                 Channel::P4Runtime(channel) => {
@@ -299,6 +316,12 @@ impl Course<'_> {
                         &mut step,
                     )
                     .await?;
+                    if found.is_none() {
+                        outcome.notes.push(format!(
+                            "timeouts: Table {} has no idle timeouts, so they were not measured.",
+                            channel.maker().table().name
+                        ));
+                    }
                     found.unwrap_or_default()
                 }
                 Channel::OpenFlow(channel) => {
@@ -326,6 +349,28 @@ impl Course<'_> {
             }
         }
         Ok(())
+    }
+
+    async fn counters(
+        &self,
+        session: &mut Session,
+        settings: &counters::Settings,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<counters::Measured>, DutError> {
+        let stop = self.stop;
+        let mut step = |done, of| watch.step("counter", done, of);
+        let numbers = session.numbers().to_vec();
+        let wanted = counters::Wanted { settings, stop, progress: &mut step };
+        match (session.channel(), self.target) {
+            (Channel::P4Runtime(channel), Target::P4Runtime { traffic: Some(traffic), .. }) => {
+                counters::over_p4runtime(&channel.client, traffic, wanted).await
+            }
+            (Channel::OpenFlow(channel), Target::OpenFlow { ports: Some(ports), .. }) => {
+                let found = counters::over_openflow(channel, ports, &numbers, wanted);
+                found.await.map(Some)
+            }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => Ok(None),
+        }
     }
 
     async fn meters(
@@ -429,7 +474,7 @@ fn subject(session: &mut Session) -> Subject {
 }
 
 fn of_p4runtime(channel: &P4RuntimeChannel) -> Subject {
-    let (table, action) = (channel.maker().table(), channel.maker().action());
+    let (maker, table) = (channel.maker(), channel.maker().table());
     let keys = table.match_fields.iter().map(|field| {
         let width = field.value.bits().map_or("text".to_owned(), |bits| format!("{bits} bits"));
         format!("{}: {}, {width}", field.name, kind_name(&field.kind))
@@ -439,25 +484,32 @@ fn of_p4runtime(channel: &P4RuntimeChannel) -> Subject {
         table: table.name.clone(),
         size: None,
         keys: keys.collect(),
-        action: action.name.clone(),
-        is_modifiable: !action.params.is_empty(),
+        action: maker.action_names(channel.makers().schema()),
+        is_modifiable: maker.is_modifiable(),
+        own_file: maker.own_file(),
         present: 0,
         usable: 0,
     }
 }
 
 fn of_openflow(channel: &OpenFlowChannel) -> Subject {
+    let maker = channel.maker();
+    let own = maker.own();
     Subject {
         protocol: Protocol::OpenFlow {
             version: channel.version(),
             datapath_id: channel.datapath_id(),
             description: channel.description().map(str::to_owned),
         },
-        table: "0".to_owned(),
+        table: channel.table().to_string(),
         size: None,
-        keys: channel.matching().fields().iter().map(|field| (*field).to_owned()).collect(),
-        action: "output".to_owned(),
-        is_modifiable: true,
+        keys: match own {
+            Some(_) => Vec::new(),
+            None => channel.matching().fields().iter().map(|field| (*field).to_owned()).collect(),
+        },
+        action: if own.is_some() { String::new() } else { "output".to_owned() },
+        is_modifiable: own.is_none_or(OwnFlows::is_modifiable),
+        own_file: channel.own_file(),
         present: 0,
         usable: 0,
     }

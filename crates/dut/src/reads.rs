@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
 use crate::window::{BUSY, Operation, Shape, Work, processor_time};

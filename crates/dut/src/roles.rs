@@ -14,7 +14,7 @@ use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{Client, ClientOptions, Standing, StreamReceiver, WriteError};
 use p4runtime::proto::v1::{self, write_request::Atomicity};
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::{Device, P4RuntimeChannel};
 use crate::window::{Operation, TIMEOUT};

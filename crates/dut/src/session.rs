@@ -6,25 +6,29 @@ mod p4runtime;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 use controllers::openflow::ServerTls;
 
-use crate::entries::{EntryMaker, EntryNumber};
+use crate::entries::{EntryFile, EntryMaker, OwnFile};
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
-use crate::flows::FlowMatch;
+use crate::flows::{FlowMatch, OwnFlows};
 use crate::loaded_table::LoadedTable;
 use crate::sustained::trial::Trial;
 use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
-pub(crate) use self::openflow::{OpenFlowChannel, Reply, refused};
+pub(crate) use self::openflow::{CountRequest, OpenFlowChannel, Reply, refused};
 pub(crate) use self::p4runtime::{
     P4RuntimeChannel, Stream, read_entities, refused_write, take_messages, wire, write_updates,
 };
 
+/// The number of flows that are made for tests which do not use those of a file.
+const LENT: u64 = 10_000;
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;
 
@@ -50,6 +54,8 @@ pub struct Listening {
     pub tls: Option<ServerTls>,
     /// The fields that flows match.
     pub matching: FlowMatch,
+    /// The flows of a file, which the tests of the table use instead of made ones.
+    pub flows: Option<Arc<OwnFlows>>,
 }
 
 /// The control channel of a switch.
@@ -65,6 +71,9 @@ pub(crate) struct Session {
     present: usize,
     /// The entries that can be inserted: none of them is in the table before the measurement.
     numbers: Vec<EntryNumber>,
+    /// The entries that tests may write which do not use those of the file; `None` if they write
+    /// the same.
+    lendable: Option<Vec<EntryNumber>>,
     /// The entries of this measurement that may be in the table.
     owned: BTreeSet<EntryNumber>,
     /// The largest number of entries that are used of a table.
@@ -92,18 +101,20 @@ pub(crate) struct Room {
 
 impl Session {
     /// Connects to a P4Runtime switch, and prepares entries of a table: the one with the given name
-    /// or alias, or the largest suitable one. At most `entries` entries are used.
+    /// or alias, or the largest suitable one. At most `entries` entries are used. With a file, its
+    /// entries are used.
     ///
     /// # Errors
     /// See [`DutError`].
     pub(crate) async fn over_p4runtime(
         device: &Device,
         table: Option<&str>,
+        own: Option<&dyn EntryFile>,
         entries: u64,
     ) -> Result<Self, DutError> {
-        let mut channel = P4RuntimeChannel::open(device, table).await?;
+        let mut channel = P4RuntimeChannel::open(device, table, own).await?;
         let present = channel.keys().await?;
-        let numbers = channel.maker().absent(entries, &present);
+        let numbers = channel.maker().absent(entries, &present)?;
         let present = present.len();
         Ok(Self::of(Channel::P4Runtime(Box::new(channel)), present, numbers, entries))
     }
@@ -120,15 +131,22 @@ impl Session {
         watch: &mut dyn Watch,
     ) -> Result<Self, DutError> {
         let channel = OpenFlowChannel::open(listening, stop, watch)?;
-        let (present, numbers) = (channel.present(), channel.absent(entries));
-        Ok(Self::of(Channel::OpenFlow(Box::new(channel)), present, numbers, entries))
+        let present = channel.present();
+        let own = channel.own_numbers()?;
+        let made = channel.absent(if own.is_some() { LENT } else { entries });
+        let (numbers, lendable) = match own {
+            Some(own) => (own, Some(made)),
+            None => (made, None),
+        };
+        let session = Self::of(Channel::OpenFlow(Box::new(channel)), present, numbers, entries);
+        Ok(Self { lendable, ..session })
     }
 
     /// Creates the session of a channel whose table has `present` entries. The entries `numbers` can
     /// be inserted into that table, and at most `most` entries are used of any table.
     fn of(channel: Channel, present: usize, numbers: Vec<EntryNumber>, most: u64) -> Self {
         let (owned, differences) = (BTreeSet::new(), Vec::new());
-        Self { channel, present, numbers, owned, most, differences }
+        Self { channel, present, numbers, lendable: None, owned, most, differences }
     }
 
     /// Turns to another table of a P4Runtime switch, after the entries of this measurement are
@@ -144,7 +162,7 @@ impl Session {
             self.differences.push(Difference { table: before.table().name.clone(), more });
         }
         let present = channel.keys().await?;
-        self.numbers = channel.maker().absent(self.most, &present);
+        self.numbers = channel.maker().absent(self.most, &present)?;
         self.present = present.len();
         Ok(before)
     }
@@ -189,9 +207,28 @@ impl Session {
             Channel::P4Runtime(channel) => {
                 (channel.maker().table().name.clone(), channel.maker().kind())
             }
-            Channel::OpenFlow(_) => ("0".to_owned(), None),
+            Channel::OpenFlow(channel) => (channel.table().to_string(), None),
         };
         LoadedTable { name, kind, size: self.size() }
+    }
+
+    /// Returns the file whose entries are used; `None` for made entries.
+    pub(crate) fn own_file(&self) -> Option<OwnFile> {
+        match &self.channel {
+            Channel::P4Runtime(channel) => channel.maker().own_file(),
+            Channel::OpenFlow(channel) => channel.own_file(),
+        }
+    }
+
+    /// Returns the error for a test that needs `least` entries or more, which the table cannot
+    /// have, or the file does not.
+    pub(crate) fn too_few(&self, test: &'static str, least: usize) -> DutError {
+        match self.own_file() {
+            Some(OwnFile { name: file, .. }) => {
+                DutError::TooFew { file, count: self.numbers.len(), test, least }
+            }
+            None => DutError::NoRules,
+        }
     }
 
     /// Returns the number of entries that the table had before the measurement.
@@ -322,7 +359,8 @@ impl Session {
     /// Returns up to `count` entries that the switch does not have, which a test writes without
     /// this session. They are deleted when the switch is restored.
     pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
-        let lent: Vec<EntryNumber> = self.numbers.iter().take(count).copied().collect();
+        let lendable = self.lendable.as_ref().unwrap_or(&self.numbers);
+        let lent: Vec<EntryNumber> = lendable.iter().take(count).copied().collect();
         self.owned.extend(&lent);
         lent
     }

@@ -21,7 +21,7 @@ use statistics::Ordered;
 
 use self::bench::{Bench, Crossed, Pace, Trial};
 use self::control::{Control, DefaultEntry, OpenFlowControl, P4RuntimeControl};
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
 use crate::live::{self, Control as _, Ports};
@@ -141,7 +141,7 @@ pub fn measure_through(
     let outlets = ports.into_iter().map(|(number, port)| Outlet::new(number, port)).collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut channel = P4RuntimeChannel::open(device, None).await?;
+        let mut channel = P4RuntimeChannel::open(device, None, None).await?;
         let rounds = Rounds { settings, stop, progress: &mut |_, _| {} };
         through_p4runtime(outlets, &mut channel, traffic, rounds).await
     })

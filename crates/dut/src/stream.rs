@@ -1,112 +1,226 @@
-//! A stream of packets of one flow through a switch.
+//! Packets of a measurement that are sent into ports of the switch, and what becomes of them.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use p4runtime::proto::v1;
 use rand::RngExt as _;
 
+use crate::clock::Clock;
+use crate::effects::{Moment, Span};
 use crate::error::DutError;
-use crate::live::{Flow, Outcome, Traffic};
+use crate::live::Wire;
 use crate::outlet::Outlet;
+use crate::pace::Pace;
 use crate::tag::Tag;
 
-/// A packet of a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Packet {
-    /// A reading of the clock before the packet was sent.
-    pub(crate) sent: Duration,
-    /// A reading of the clock after the packet was received; `None` if it has not arrived.
-    pub(crate) arrived: Option<Duration>,
-}
+/// The time in nanoseconds to wait for missing packets after a packet was last sent or arrived.
+const GRACE: u64 = 50_000_000;
 
-/// The interfaces, the flow, and the packets since the last start.
-pub(crate) struct PacketStream {
+/// The largest number of overdue packets that are sent without a pause between them.
+const CATCH_UP: u64 = 16;
+
+/// The interfaces that are connected to the switch, with the clock of a measurement, and the
+/// packets since the last start.
+pub(crate) struct PacketStream<C = Instant> {
+    clock: C,
     outlets: Vec<Outlet>,
-    flow: Flow<v1::TableEntry>,
-    /// The entries of other tables that the packets need.
-    beside: Vec<v1::TableEntry>,
-    /// The port by which the packets leave.
-    leaves: u32,
     /// The random number by which packets of this measurement are recognised.
     key: u64,
-    clock: Instant,
     /// The number of the first packet since the last start.
     first: u64,
-    packets: Vec<Packet>,
+    passages: Vec<Passage>,
+    /// The number of packets since the last start that have not arrived.
+    missing: usize,
+    /// The buffer in which each packet is made.
+    frame: Vec<u8>,
+}
+
+/// The meaning of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The packet arrived in the way with this number.
+    As(usize),
+    /// The packet went astray.
+    Astray,
+    /// The arrival does not count.
+    Nothing,
+}
+
+/// Returns the meaning of an arrival, from the position of its packet among those that are sent, the
+/// port by which it left the switch, and its bytes.
+pub(crate) type Classify<'a> = &'a dyn Fn(usize, u32, &[u8]) -> Seen;
+
+/// Packets that are sent in turn, again and again.
+pub(crate) struct Paced<'a> {
+    /// The port of the switch by which they enter.
+    pub(crate) port: u32,
+    pub(crate) packets: &'a [Vec<u8>],
+    /// The packets per second.
+    pub(crate) rate: f64,
+    /// The number of packets that are sent.
+    pub(crate) count: usize,
+    pub(crate) class: Classify<'a>,
+}
+
+/// A packet that is sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure<'a> {
+    /// The port of the switch by which it enters.
+    pub(crate) port: u32,
+    /// The position of the packet among those that are sent.
+    pub(crate) packet: usize,
+    pub(crate) bytes: &'a [u8],
+}
+
+/// The arrival of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    pub(crate) at: Span,
+    /// The number of [`Seen::As`]; `None` if the packet went astray.
+    pub(crate) class: Option<usize>,
+}
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Passage {
+    /// The position of the packet among those that are sent.
+    pub(crate) packet: usize,
+    pub(crate) sent: Span,
+    /// The first arrival that counts; `None` if there was none.
+    pub(crate) arrival: Option<Arrival>,
 }
 
 impl PacketStream {
-    /// Opens the interfaces, and takes a flow whose packets leave the switch if its entry is there.
-    pub(crate) fn open(traffic: &Traffic) -> Result<Self, DutError> {
-        let leaving = traffic.flows.iter().find_map(|flow| match &flow.inserted {
-            Outcome::Leaves { port, .. } => Some((flow, *port)),
-            Outcome::Unseen => None,
-        });
-        let (flow, leaves) = leaving.ok_or(DutError::NoRules)?;
-        Ok(Self {
-            outlets: Outlet::open(&traffic.wires)?,
-            flow: flow.clone(),
-            beside: traffic.beside.clone(),
-            leaves,
-            key: rand::rng().random(),
-            clock: Instant::now(),
-            first: 0,
-            packets: Vec::new(),
-        })
+    /// Opens interfaces.
+    pub(crate) fn open(wires: &[Wire]) -> Result<Self, DutError> {
+        Ok(Self::new(Outlet::open(wires)?))
     }
 
-    /// Returns the entries that the packets need, in the order in which they are inserted. The last
-    /// one is that of the flow.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &v1::TableEntry> {
-        self.beside.iter().chain([&self.flow.first])
+    pub(crate) fn new(outlets: Vec<Outlet>) -> Self {
+        Self::with_clock(outlets, Instant::now())
     }
 
-    /// Begins again without packets, at the time zero.
-    pub(crate) fn start(&mut self) {
-        self.first += self.packets.len() as u64;
-        self.packets.clear();
-        self.clock = Instant::now();
+    /// Sends packets, and waits until all have arrived or none has for a while. Ends early if
+    /// `stop` is set. `tend` is called between packets.
+    pub(crate) async fn run(
+        &mut self,
+        paced: &Paced<'_>,
+        tend: &mut dyn FnMut() -> Result<(), DutError>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Passage>, DutError> {
+        self.start();
+        // Packets of earlier measurements are read, and the interfaces are looked at from now on.
+        self.receive(paced.class)?;
+        let mut last = self.now();
+        let mut pace = Pace::new(last, (1e9 / paced.rate.max(1.0)) as u64, CATCH_UP);
+        let mut position = 0;
+        loop {
+            let now = self.now();
+            let goes_on = position < paced.count && !stop.load(Ordering::Relaxed);
+            if !goes_on && (self.missing == 0 || now.0 >= last.0 + GRACE) {
+                break;
+            }
+            if goes_on && pace.is_due(now) {
+                let packet = position % paced.packets.len().max(1);
+                let bytes = paced.packets.get(packet).map(Vec::as_slice).unwrap_or_default();
+                if self.send(Departure { port: paced.port, packet, bytes })? {
+                    last = self.now();
+                }
+                position += 1;
+            }
+            if self.receive(paced.class)? {
+                last = self.now();
+            }
+            tend()?;
+            tokio::task::yield_now().await;
+        }
+        Ok(self.passages.clone())
     }
 
-    /// Returns the time since the start.
-    pub(crate) fn now(&self) -> Duration {
-        self.clock.elapsed()
-    }
-
-    /// Returns the packets in the order in which they were sent.
-    pub(crate) fn packets(&self) -> &[Packet] {
-        &self.packets
-    }
-
-    /// Sends a packet, unless the queue of the interface is full.
-    pub(crate) fn send(&mut self) -> Result<(), DutError> {
-        let mut frame = self.flow.packet.clone();
-        let number = self.first + self.packets.len() as u64;
-        Tag { key: self.key, number }.write(&mut frame);
-        let port = self.flow.port;
-        let outlet = Outlet::find(&mut self.outlets, port)?;
-        let sent = self.clock.elapsed();
-        if outlet.send(&frame)? {
-            self.packets.push(Packet { sent, arrived: None });
+    /// Waits without sending.
+    pub(crate) async fn pause(
+        &mut self,
+        time: Duration,
+        tend: &mut dyn FnMut() -> Result<(), DutError>,
+    ) -> Result<(), DutError> {
+        let begin = Instant::now();
+        while begin.elapsed() < time {
+            tend()?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
         Ok(())
     }
+}
 
-    /// Records the packets that have left the switch by their port.
-    pub(crate) fn receive(&mut self) -> Result<(), DutError> {
-        for outlet in &mut self.outlets {
-            let is_right = outlet.number() == self.leaves;
+impl<C: Clock> PacketStream<C> {
+    pub(crate) fn with_clock(outlets: Vec<Outlet>, clock: C) -> Self {
+        let key = rand::rng().random();
+        let (passages, frame) = (Vec::new(), Vec::new());
+        Self { clock, outlets, key, first: 0, passages, missing: 0, frame }
+    }
+
+    /// Begins again without packets. Those that were sent before are not recognised any more.
+    pub(crate) fn start(&mut self) {
+        self.first += self.passages.len() as u64;
+        self.passages.clear();
+        self.missing = 0;
+    }
+
+    /// Returns the present moment on the clock of the stream.
+    pub(crate) fn now(&self) -> Moment {
+        self.clock.now()
+    }
+
+    /// Returns the packets since the last start, in the order in which they were sent.
+    pub(crate) fn passages(&self) -> &[Passage] {
+        &self.passages
+    }
+
+    /// Sends a packet. Returns whether the interface took it.
+    pub(crate) fn send(&mut self, one: Departure<'_>) -> Result<bool, DutError> {
+        self.frame.clear();
+        self.frame.extend_from_slice(one.bytes);
+        let number = self.first + self.passages.len() as u64;
+        Tag { key: self.key, number }.write(&mut self.frame);
+        let earliest = self.clock.now();
+        if !Outlet::find(&mut self.outlets, one.port)?.send(&self.frame)? {
+            return Ok(false);
+        }
+        let sent = Span { earliest, latest: self.clock.now() };
+        self.passages.push(Passage { packet: one.packet, sent, arrival: None });
+        self.missing += 1;
+        Ok(true)
+    }
+
+    /// Records the packets that have arrived. Returns whether one has.
+    pub(crate) fn receive(&mut self, class: Classify<'_>) -> Result<bool, DutError> {
+        let Self { clock, outlets, key, first, passages, missing, .. } = self;
+        let mut has_arrived = false;
+        for outlet in outlets {
+            let before = clock.now();
+            let (port, earliest) = (outlet.number(), outlet.looked);
             let frames = outlet.receive()?;
-            let now = self.clock.elapsed();
-            for frame in frames.frames().iter().filter(|_| is_right) {
-                let tag = Tag::read(frame.bytes()).filter(|tag| tag.key == self.key);
-                let place = tag.and_then(|tag| tag.number.checked_sub(self.first));
+            let at = Span { earliest, latest: clock.now() };
+            for frame in frames.frames() {
+                let tag = Tag::read(frame.bytes()).filter(|tag| tag.key == *key);
+                let place = tag.and_then(|tag| tag.number.checked_sub(*first));
                 let place = place.and_then(|place| usize::try_from(place).ok());
-                if let Some(packet) = place.and_then(|place| self.packets.get_mut(place)) {
-                    packet.arrived.get_or_insert(now);
+                let Some(passage) = place.and_then(|place| passages.get_mut(place)) else {
+                    continue;
+                };
+                let class = match class(passage.packet, port, frame.bytes()) {
+                    Seen::As(number) => Some(number),
+                    Seen::Astray => None,
+                    Seen::Nothing => continue,
+                };
+                has_arrived = true;
+                if passage.arrival.is_none() {
+                    passage.arrival = Some(Arrival { at, class });
+                    *missing -= 1;
                 }
             }
+            outlet.looked = before;
         }
-        Ok(())
+        Ok(has_arrived)
     }
 }

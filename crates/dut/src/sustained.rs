@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use measuring::search::{Found, LossFreeSearch, Observation, Range, Wording};
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
 use crate::updates::Limit;
@@ -166,7 +166,7 @@ impl Entries {
         present.extend(free.drain(..more));
         match present.len() >= batch && free.len() >= batch {
             true => Ok(Self { batch, present, free }),
-            false => Err(DutError::NoRules),
+            false => Err(session.too_few("sustained", 2)),
         }
     }
 

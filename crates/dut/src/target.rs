@@ -1,7 +1,9 @@
 //! The switch that is measured, with the packets of the tests that need some.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use crate::entries::EntryFile;
 use crate::error::DutError;
 use crate::session::{Device, Listening, Session};
 use crate::watch::Watch;
@@ -16,6 +18,8 @@ pub enum Target {
         device: Device,
         /// The table that is measured, by its name or alias; `None` for the largest suitable one.
         table: Option<String>,
+        /// The file whose entries are used instead of made ones.
+        entries: Option<Arc<dyn EntryFile>>,
         /// The packets of the test of effects; `None` if the plan does not have it.
         traffic: Option<Box<live::Traffic>>,
         /// The packets of the test of the slow path; `None` if the plan does not have it.
@@ -46,8 +50,8 @@ impl Target {
         watch: &mut dyn Watch,
     ) -> Result<Session, DutError> {
         match self {
-            Self::P4Runtime { device, table, .. } => {
-                Session::over_p4runtime(device, table.as_deref(), entries).await
+            Self::P4Runtime { device, table, entries: own, .. } => {
+                Session::over_p4runtime(device, table.as_deref(), own.as_deref(), entries).await
             }
             Self::OpenFlow { listening, .. } => {
                 Session::over_openflow(listening, entries, stop, watch)

@@ -14,14 +14,14 @@ use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
 };
 
-use crate::entries::{EntryNumber, Variant};
+use crate::entry_number::{EntryNumber, Variant};
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Lifetime, Output, Selector};
 use crate::session::{OpenFlowChannel, P4RuntimeChannel, Reply, refused, write_updates};
 use crate::window::{Operation, TIMEOUT};
 
 /// The timeouts of entries of P4Runtime switches.
-const OF_P4RUNTIME: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+pub(crate) const OF_P4RUNTIME: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 /// The timeouts of flow entries, in seconds, which is the unit of OpenFlow.
 const OF_OPENFLOW: [u16; 2] = [1, 2];
 /// The pause between two looks for messages of an OpenFlow switch.
@@ -134,7 +134,7 @@ pub(crate) async fn over_p4runtime(
         return Ok(None);
     }
     let mut measured = Vec::new();
-    for timeout in OF_P4RUNTIME {
+    for (timeout, numbers) in OF_P4RUNTIME.into_iter().zip(parts(numbers, OF_P4RUNTIME.len())) {
         let start = Instant::now();
         let mut running = Vec::with_capacity(numbers.len());
         for number in numbers {
@@ -172,6 +172,13 @@ pub(crate) async fn over_p4runtime(
         }
     }
     Ok(Some(measured))
+}
+
+/// Divides entries into parts of equal size. Each timeout has entries of its own: a switch may
+/// repeat a message about an entry, and the entry may have been deleted when the message arrives. It
+/// would otherwise seem to be about the next timeout, and far too early.
+fn parts(numbers: &[EntryNumber], count: usize) -> impl Iterator<Item = &[EntryNumber]> {
+    numbers.chunks_exact((numbers.len() / count.max(1)).max(1)).take(count)
 }
 
 fn timed<K>(
@@ -329,6 +336,15 @@ mod tests {
         // It may have been 95 ms old, but it may also have been old enough.
         assert_eq!((timed.early(), timed.missing()), (0, 0));
         assert_eq!(timed.lateness().collect::<Vec<_>>(), [Duration::from_millis(15)]);
+    }
+
+    #[test]
+    fn each_timeout_has_entries_of_its_own() {
+        let numbers: Vec<EntryNumber> = (0..21).map(EntryNumber).collect();
+        let found: Vec<&[EntryNumber]> = parts(&numbers, 2).collect();
+        assert_eq!(found, [&numbers[..10], &numbers[10..20]]);
+        assert_eq!(parts(&numbers[..1], 2).count(), 1);
+        assert_eq!(parts(&[], 2).count(), 0);
     }
 
     #[test]

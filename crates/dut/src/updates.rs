@@ -169,18 +169,18 @@ pub(crate) fn other_tables(
     tables: &OtherTables,
 ) -> Result<Vec<EntryMaker>, DutError> {
     let Channel::P4Runtime(channel) = session.channel() else { return Ok(Vec::new()) };
-    let schema = channel.schema();
+    let makers = channel.makers();
     match tables {
         OtherTables::None => Ok(Vec::new()),
         OtherTables::Named(names) => {
-            let makers = names.iter().map(|name| EntryMaker::new(schema, Some(name)));
-            let makers: Result<Vec<EntryMaker>, MakerError> = makers.collect();
-            Ok(makers?)
+            let found = names.iter().map(|name| makers.choose(Some(name)));
+            let found: Result<Vec<EntryMaker>, MakerError> = found.collect();
+            Ok(found?)
         }
         OtherTables::OfEachKind => {
-            let mut makers = EntryMaker::of_each_kind(schema);
-            makers.retain(|one| one.kind() != channel.maker().kind());
-            Ok(makers)
+            let mut found = makers.of_each_kind();
+            found.retain(|one| one.kind() != channel.maker().kind());
+            Ok(found)
         }
     }
 }
@@ -198,13 +198,14 @@ pub(crate) async fn measure(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<Measured>, DutError> {
-    let all = (settings.loads.len() + others.len()) as u64 * u64::from(settings.rounds);
+    let loads = fitting(session, &settings.loads);
+    let all = (loads.len() + others.len()) as u64 * u64::from(settings.rounds);
     let mut done = 0;
     let mut step = || {
         done += 1;
         progress(done, all);
     };
-    let mut measured = on_table(session, settings, &settings.loads, stop, &mut step).await?;
+    let mut measured = on_table(session, settings, &loads, stop, &mut step).await?;
     let mut first = None;
     for maker in others {
         if stop.load(Ordering::Relaxed) {
@@ -218,6 +219,21 @@ pub(crate) async fn measure(
         session.turn_to(first).await?;
     }
     Ok(measured)
+}
+
+/// Returns loads whose requests have no more updates than the table takes entries, so that they have
+/// as many as is reported. Loads that become equal are taken once.
+fn fitting(session: &Session, loads: &[Load]) -> Vec<Load> {
+    let most = loads.iter().map(|load| session.room(load.occupancy).free.len()).min();
+    let most = most.unwrap_or(0).max(1);
+    let mut found: Vec<Load> = Vec::new();
+    for load in loads {
+        let load = Load { batch: load.batch.min(most), ..*load };
+        if !found.contains(&load) {
+            found.push(load);
+        }
+    }
+    found
 }
 
 /// Measures loads on the table of the session. Calls `step` after each load of each round.

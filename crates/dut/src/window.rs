@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use statistics::Ordered;
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 
 /// The time to wait for the answer to one request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -85,6 +85,8 @@ pub struct Refusal {
     pub code: String,
     /// The message of the switch, or the numbers of the OpenFlow error.
     pub message: String,
+    /// The place of the entry in the file of the user, and its text; `None` for made entries.
+    pub entry: Option<String>,
 }
 
 /// The answered requests of one operation. They were sent in one series without pauses, or in

@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +11,11 @@ use std::time::{Duration, Instant};
 use dut::capacity::Ending;
 use dut::updates::{Limit, Load, OtherTables};
 use dut::{
-    BatchAtomicity, Device, DutError, KeyKind, Operation, Outcome, Plan, Target, Watch, capacity,
-    commits, measure, reads, roles, sustained, timeouts, updates,
+    BatchAtomicity, Device, DutError, EntryFile, KeyKind, Operation, Outcome, Plan, Target,
+    Variant, Watch, capacity, commits, measure, reads, roles, sustained, timeouts, updates,
 };
 use made_server::{as_controller, compile};
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
 
@@ -40,6 +42,7 @@ fn target(address: String, table: &str) -> Target {
     Target::P4Runtime {
         device,
         table: Some(table.to_owned()),
+        entries: None,
         traffic: None,
         slow_path: None,
         digests: None,
@@ -167,6 +170,147 @@ fn a_table_of_each_kind_is_measured_and_all_are_left_empty() {
     let stop = AtomicBool::new(false);
     let refused = measure(&served.target("kinds"), &unknown, &stop, &mut Silent);
     assert!(matches!(refused, Err(DutError::Maker(_))), "{refused:?}");
+}
+
+/// A file with the entries that a maker makes with these numbers.
+#[derive(Debug)]
+struct Made {
+    table: &'static str,
+    numbers: std::ops::Range<u64>,
+    /// The update that has no parameters of its action, so that the switch refuses it.
+    wrong: Option<usize>,
+}
+
+impl EntryFile for Made {
+    fn name(&self) -> &str {
+        "own.txtpb"
+    }
+
+    fn updates(&self, p4info: &P4Info) -> Result<Vec<v1::Update>, String> {
+        let schema = p4runtime::p4info::Schema::new(p4info.clone()).expect("it is valid");
+        let maker = dut::EntryMaker::new(&schema, Some(self.table)).expect("it is suitable");
+        let made = self.numbers.clone().zip(0..).map(|(number, position)| {
+            let variant = if number % 2 == 0 { Variant::First } else { Variant::Second };
+            let mut entry = maker.entry(dut::EntryNumber(number), variant);
+            if Some(position) == self.wrong
+                && let Some(v1::table_action::Type::Action(action)) =
+                    entry.action.as_mut().and_then(|action| action.r#type.as_mut())
+            {
+                action.params.clear();
+            }
+            let entity = Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) });
+            v1::Update { r#type: v1::update::Type::Insert as i32, entity }
+        });
+        Ok(made.collect())
+    }
+}
+
+/// Returns the switch, of which a table is measured with the entries of a file.
+fn with_entries(served: &Served, file: Made) -> Target {
+    match served.target(file.table) {
+        Target::P4Runtime { device, traffic, slow_path, digests, .. } => {
+            let entries: Option<Arc<dyn EntryFile>> = Some(Arc::new(file));
+            Target::P4Runtime { device, table: None, entries, traffic, slow_path, digests }
+        }
+        Target::OpenFlow { .. } => panic!("it is P4Runtime"),
+    }
+}
+
+#[test]
+fn the_entries_of_a_file_are_used_instead_of_made_ones() {
+    let served = Served::new();
+    let all = Plan {
+        roles: Some(roles::Settings { rounds: 1 }),
+        sustained: Some(sustained::Settings {
+            batch: 5,
+            window: 4,
+            occupancy: 0,
+            time: Duration::from_millis(50),
+            is_rough: true,
+        }),
+        ..short_plan()
+    };
+    let file = Made { table: "prefixes", numbers: 5000..5300, wrong: None };
+    let found = outcome(&with_entries(&served, file), &all);
+    assert_eq!(found.failures, [""; 0]);
+    assert_eq!((found.subject.table.as_str(), found.subject.usable), ("I.prefixes", 300));
+    assert_eq!(found.subject.own_file.as_ref().map(|file| file.left_out), Some(0));
+    assert!(found.subject.is_modifiable);
+    for one in &found.updates {
+        assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.operation);
+    }
+    assert_eq!(found.reads.map(|reads| (reads.expected, reads.wrong)), Some((300, 0)));
+    let capacity = found.capacity.expect("it was measured");
+    assert_eq!((capacity.entries, capacity.ending), (300, Ending::AllInserted));
+    assert_eq!(found.sustained.map(|sustained| sustained.wrong), Some(0));
+    // None of them is left.
+    let plan = Plan { updates: None, ..short_plan() };
+    assert_eq!(outcome(&served.target("prefixes"), &plan).subject.present, 0);
+}
+
+#[test]
+fn a_refused_entry_of_a_file_is_quoted() {
+    let served = Served::new();
+    let file = Made { table: "prefixes", numbers: 0..40, wrong: Some(20) };
+    // At least a window of requests is sent, which is all entries.
+    let updates = Some(updates_of(vec![Load::new(10, 4)], Duration::from_millis(20)));
+    let plan = Plan { updates, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&with_entries(&served, file), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let insert = &found.updates[0];
+    assert!(insert.refused() > 0 && insert.rounds[0].accepted.len().is_multiple_of(39));
+    let refusal = insert.rounds[0].refusal.as_ref().expect("one is refused");
+    assert_eq!(refusal.code, "InvalidArgument");
+    let entry = refusal.entry.as_ref().expect("it is quoted");
+    assert!(entry.starts_with("update 21 of own.txtpb: table_id:"), "{entry}");
+}
+
+#[test]
+fn an_entry_that_the_switch_has_is_refused_and_stays() {
+    let served = Served::new();
+    let schema = p4runtime::p4info::Schema::new(compile(PROGRAM).p4info.expect("it has one"));
+    let maker = dut::EntryMaker::new(&schema.expect("it is valid"), Some("prefixes"));
+    let there = maker.expect("it is suitable").update(dut::EntryNumber(7), Operation::Insert);
+    as_controller(&served.address, 2, async |client| {
+        client.write(vec![there], Atomicity::ContinueOnError).await.expect("it is new");
+    });
+    let stop = AtomicBool::new(false);
+    let file = Made { table: "prefixes", numbers: 0..50, wrong: None };
+    let refused = measure(&with_entries(&served, file), &short_plan(), &stop, &mut Silent);
+    let error = refused.expect_err("an entry is there").to_string();
+    assert!(error.contains("has an entry with the key of update 8 of own.txtpb"), "{error}");
+    let plan = Plan { updates: None, ..short_plan() };
+    assert_eq!(outcome(&served.target("prefixes"), &plan).subject.present, 1);
+}
+
+#[test]
+fn a_file_with_too_few_entries_says_how_many_a_test_needs() {
+    let served = Served::new();
+    let file = Made { table: "prefixes", numbers: 0..2, wrong: None };
+    let roles = Some(roles::Settings { rounds: 1 });
+    let plan = Plan { updates: None, reads: None, capacity: None, roles, ..short_plan() };
+    let found = outcome(&with_entries(&served, file), &plan);
+    let [failure] = found.failures.as_slice() else { panic!("{:?}", found.failures) };
+    assert!(
+        failure.contains("own.txtpb has 2 entries of the table, but roles needs 3"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn a_load_has_no_more_updates_in_a_request_than_there_are_entries() {
+    let served = Served::new();
+    let updates = updates_of(
+        vec![Load::new(1, 1), Load::new(10, 4), Load::new(1000, 4)],
+        Duration::from_millis(20),
+    );
+    let plan =
+        Plan { entries: 40, updates: Some(updates), reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&served.target("kinds"), &plan);
+    let batches: Vec<usize> = found.updates.iter().step_by(3).map(|one| one.load.batch).collect();
+    assert_eq!(batches, [1, 10, 40]);
+    let last = found.updates.last().expect("it was measured");
+    assert!(last.rounds.iter().flat_map(|round| &round.calls).all(|call| call.updates == 40));
 }
 
 /// A fake server would be needed for a switch that refuses an atomicity; the emulated one

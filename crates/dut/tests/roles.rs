@@ -120,6 +120,7 @@ fn measured(fault: Fault, rounds: u32) -> Measured {
     let target = Target::P4Runtime {
         device,
         table: Some("kinds".to_owned()),
+        entries: None,
         traffic: None,
         slow_path: None,
         digests: None,

@@ -10,6 +10,7 @@ mod effects;
 mod fuzz;
 mod groups;
 mod meters;
+mod own_entries;
 mod plan;
 mod roles;
 pub(crate) mod slow_path;
@@ -75,6 +76,8 @@ fn failure(error: &DutError) -> Failure {
         | DutError::Controlled { .. }
         | DutError::NoDevice { .. }
         | DutError::WouldLose { .. }
+        | DutError::TooFew { .. }
+        | DutError::NotShown { .. }
         | DutError::Listen { .. }
         | DutError::NoPipeline { .. } => Failure::input(error),
         _ => Failure::run(error),

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
-use crate::stream::Packet;
+/// A packet. Times are those since the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packet {
+    /// A reading of the clock before the packet was sent.
+    pub(super) sent: Duration,
+    /// A reading of the clock after the packet had arrived; `None` if it did not.
+    pub(super) arrived: Option<Duration>,
+}
 
 /// The interruption of forwarding by a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,17 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use super::forwarding::Forwarding;
+use p4runtime::proto::v1;
+
+use super::forwarding::{Forwarding, Packet};
+use crate::clock::nanos;
+use crate::effects::Moment;
 use crate::error::DutError;
+use crate::leaving_flow::LeavingFlow;
+use crate::live::Traffic;
+use crate::pace::Pace;
 use crate::poll::poll_once;
-use crate::stream::{Packet, PacketStream};
+use crate::stream::PacketStream;
 use crate::window::Refusal;
 
 /// The time between two packets. No switch is overloaded by them.
@@ -28,40 +35,53 @@ pub(super) struct Reached {
     pub(super) answered: Duration,
 }
 
-impl PacketStream {
+/// Packets of one flow, and the stream in which they are sent.
+pub(super) struct Meanwhile {
+    pub(super) flow: LeavingFlow<v1::TableEntry>,
+    stream: PacketStream,
+}
+
+impl Meanwhile {
+    /// Opens the interfaces.
+    pub(super) fn open(traffic: &Traffic) -> Result<Self, DutError> {
+        let flow = LeavingFlow::of(&traffic.flows, &traffic.beside).ok_or(DutError::NoRules)?;
+        Ok(Self { flow, stream: PacketStream::open(&traffic.wires)? })
+    }
+
     /// Sends packets before, during and after a commit, until one is forwarded that was sent after
     /// the call had ended.
     pub(super) async fn observe_commit(
         &mut self,
         call: impl Future<Output = Result<Reached, DutError>>,
     ) -> Result<(Reached, Forwarding), DutError> {
-        self.start();
+        let Self { flow, stream } = self;
+        stream.start();
+        let begin = stream.now();
+        let mut pace = Pace::new(begin, nanos(SPACING), 1);
         let mut call = pin!(call);
         let (mut request, mut ended) = (None, None);
-        let mut due = Duration::ZERO;
         let mut over = None;
         loop {
-            let now = self.now();
-            if over.is_none() && now >= due {
-                self.send()?;
-                // After a pause of this program, overdue packets are not sent in one burst.
-                due = due.max(now.saturating_sub(SPACING)) + SPACING;
+            let now = stream.now();
+            if over.is_none() && pace.is_due(now) {
+                flow.send(stream)?;
             }
-            self.receive()?;
-            if now >= BEFORE && ended.is_none() {
+            flow.receive(stream)?;
+            if now.0 >= begin.0 + nanos(BEFORE) && ended.is_none() {
                 request.get_or_insert(now);
                 if let Poll::Ready(reached) = poll_once(call.as_mut()).await {
-                    ended = Some((self.now(), reached?));
+                    ended = Some((stream.now(), reached?));
                 }
             }
             if let Some((at, _)) = &ended {
+                let mut latest = stream.passages().iter().rev();
                 let is_forwarded =
-                    self.packets().iter().rev().any(|one| one.sent >= *at && one.arrived.is_some());
-                if is_forwarded || now >= *at + LONGEST {
+                    latest.any(|one| one.sent.earliest >= *at && one.arrival.is_some());
+                if is_forwarded || now.0 >= at.0 + nanos(LONGEST) {
                     over.get_or_insert(now);
                 }
             }
-            if over.is_some_and(|over| now >= over + GRACE) {
+            if over.is_some_and(|over| now.0 >= over.0 + nanos(GRACE)) {
                 break;
             }
             tokio::task::yield_now().await;
@@ -72,13 +92,12 @@ impl PacketStream {
                 patience: LONGEST,
             });
         };
-        let meanwhile: Vec<Packet> = self
-            .packets()
-            .iter()
-            .filter(|packet| packet.sent >= request)
-            .map(|packet| Packet {
-                sent: packet.sent - request,
-                arrived: packet.arrived.map(|at| at.saturating_sub(request)),
+        let since = |at: Moment| Duration::from_nanos(at.0.saturating_sub(request.0));
+        let passages = stream.passages().iter().filter(|one| one.sent.earliest >= request);
+        let meanwhile: Vec<Packet> = passages
+            .map(|one| Packet {
+                sent: since(one.sent.earliest),
+                arrived: one.arrival.map(|arrival| since(arrival.at.latest)),
             })
             .collect();
         let forwarding = Forwarding::of(&meanwhile, reached.answered);

@@ -5,18 +5,16 @@
 //! took the value between the request and its answer. Both together bound the age. Lost packets
 //! widen the bounds, because the switch may have counted them or not.
 
-use std::time::Duration;
+use crate::effects::{Gap, Moment, Range};
+use crate::stream::Passage;
 
-use crate::effects::{Gap, Range};
-use crate::stream::Packet;
-
-/// A value that was read. Times are those since the start of the packets.
+/// A value that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// A reading of the clock before the request was sent.
-    pub(super) request: Duration,
+    pub(super) request: Moment,
     /// A reading of the clock after the answer was received.
-    pub(super) answer: Duration,
+    pub(super) answer: Moment,
     /// The packets that the counter had counted since the start.
     pub(super) value: u64,
 }
@@ -24,31 +22,33 @@ pub(super) struct Reading {
 /// Packets, each time in ascending order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
-    sent: Vec<Duration>,
-    arrived: Vec<Duration>,
+    /// The moment before the first packet.
+    begin: Moment,
+    sent: Vec<Moment>,
+    arrived: Vec<Moment>,
 }
 
 impl Counted {
-    pub(super) fn of(packets: &[Packet]) -> Self {
-        let sent = packets.iter().map(|packet| packet.sent).collect();
-        let mut arrived: Vec<Duration> =
-            packets.iter().filter_map(|packet| packet.arrived).collect();
+    /// Takes the packets that were sent after `begin`.
+    pub(super) fn of(begin: Moment, packets: &[Passage]) -> Self {
+        let sent = packets.iter().map(|packet| packet.sent.earliest).collect();
+        let arrived = packets.iter().filter_map(|packet| Some(packet.arrival?.at.latest));
+        let mut arrived: Vec<Moment> = arrived.collect();
         arrived.sort_unstable();
-        Self { sent, arrived }
+        Self { begin, sent, arrived }
     }
 
     /// Returns the age of a value; `None` if fewer packets had been sent when the answer came.
     pub(super) fn age(&self, reading: Reading) -> Option<Range> {
         let value = usize::try_from(reading.value).unwrap_or(usize::MAX);
         let since = match value.checked_sub(1) {
-            None => Duration::ZERO,
+            None => self.begin,
             Some(last) => *self.sent.get(last).filter(|sent| **sent <= reading.answer)?,
         };
         let until = self.arrived.get(value).copied().unwrap_or(reading.answer);
-        let gap = |time: Duration| Gap(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX));
         Some(Range {
-            least: gap(reading.request.saturating_sub(until)),
-            most: gap(reading.answer.saturating_sub(since)),
+            least: reading.request.since(until).max(Gap(0)),
+            most: reading.answer.since(since).max(Gap(0)),
         })
     }
 }
@@ -60,13 +60,23 @@ mod tests {
 
     use super::*;
 
-    const fn us(microseconds: u64) -> Duration {
-        Duration::from_micros(microseconds)
+    use crate::effects::Span;
+    use crate::stream::Arrival;
+
+    const fn us(microseconds: u64) -> u64 {
+        1000 * microseconds
+    }
+
+    /// Returns a packet that was sent and arrived at known moments.
+    fn packet(sent: u64, arrived: Option<u64>) -> Passage {
+        let span = |at| Span { earliest: Moment(at), latest: Moment(at) };
+        let arrival = arrived.map(|at| Arrival { at: span(at), class: Some(0) });
+        Passage { packet: 0, sent: span(sent), arrival }
     }
 
     /// Reads the counter of a simulated switch whose values are `stale` old. Packets take 20 to 60
     /// us, may overtake each other, and one in a hundred is lost, before or after it is counted.
-    fn ages(stale: Duration, seed: u64) -> Vec<Option<Range>> {
+    fn ages(stale: u64, seed: u64) -> Vec<Option<Range>> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (mut packets, mut counted) = (Vec::new(), Vec::new());
         for number in 0..2000 {
@@ -77,15 +87,15 @@ mod tests {
             if fate != 0 {
                 counted.push(counts);
             }
-            packets.push(Packet { sent, arrived: (fate > 1).then_some(arrived) });
+            packets.push(packet(sent, (fate > 1).then_some(arrived)));
         }
-        let true_packets = Counted::of(&packets);
+        let true_packets = Counted::of(Moment(0), &packets);
         let readings = (0..100).map(|_| {
             let request = us(random.random_range(60_000..150_000));
             let taken = request + us(random.random_range(10..300));
             let answer = taken + us(random.random_range(10..300));
             let value = counted.iter().filter(|time| **time + stale <= taken).count() as u64;
-            Reading { request, answer, value }
+            Reading { request: Moment(request), answer: Moment(answer), value }
         });
         readings.map(|reading| true_packets.age(reading)).collect()
     }
@@ -96,10 +106,10 @@ mod tests {
             for seed in 0..20 {
                 for age in ages(stale, seed) {
                     let age = age.expect("the counter is not ahead of the packets");
-                    let truth = Gap(stale.as_nanos() as i64);
-                    assert!(age.contains(truth), "{stale:?}, seed {seed}: {age:?}");
+                    let truth = Gap(stale as i64);
+                    assert!(age.contains(truth), "{stale} ns, seed {seed}: {age:?}");
                     // The request takes up to 600 us, and up to 20 packets are lost before it.
-                    assert!(age.width() <= Gap(3_000_000), "{stale:?}, seed {seed}: {age:?}");
+                    assert!(age.width() <= Gap(3_000_000), "{stale} ns, seed {seed}: {age:?}");
                 }
             }
         }
@@ -107,9 +117,11 @@ mod tests {
 
     #[test]
     fn a_value_beyond_the_packets_has_no_age() {
-        let packet = Packet { sent: us(100), arrived: Some(us(150)) };
-        let counted = Counted::of(&[packet]);
-        let reading = |value, answer| Reading { request: us(10), answer: us(answer), value };
+        let counted = Counted::of(Moment(0), &[packet(us(100), Some(us(150)))]);
+        let reading = |value, answer| {
+            let (request, answer) = (Moment(us(10)), Moment(us(answer)));
+            Reading { request, answer, value }
+        };
         assert_eq!(counted.age(reading(2, 500)), None);
         assert_eq!(counted.age(reading(1, 50)), None, "it was read before the packet was sent");
         let fresh = Range { least: Gap(0), most: Gap(400_000) };

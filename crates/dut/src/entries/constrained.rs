@@ -10,7 +10,8 @@ use constraints::{Constraint, Entry, Goal, Match, Solution, Wishes};
 use entities::schema::{Action, Table};
 use p4runtime::p4info::Restrictions;
 
-use super::{EntryNumber, Variant, bits, match_of, scattered, value};
+use super::{bits, match_of, scattered, value};
+use crate::entry_number::{EntryNumber, Variant};
 
 /// The largest number of entries that are examined for those that a constraint allows.
 pub(super) const SCANNED: usize = 4_000_000;

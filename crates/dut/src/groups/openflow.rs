@@ -9,8 +9,8 @@ use super::{Distribution, Measured, Offering, Subject, distribute};
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
 use crate::live::{Control as _, OpenFlowControl};
-use crate::paced::PacedStream;
 use crate::session::OpenFlowChannel;
+use crate::stream::PacketStream;
 use crate::window::Operation;
 
 /// The first number of groups of a measurement, if the switch has no group with it.
@@ -26,12 +26,12 @@ pub(crate) async fn over_openflow(
     offering: &Offering<'_>,
     stop: &AtomicBool,
 ) -> Result<Measured, DutError> {
-    through(PacedStream::open(offering.wires)?, channel, offering, stop).await
+    through(PacketStream::open(offering.wires)?, channel, offering, stop).await
 }
 
 /// Measures a select group through interfaces that are open.
 pub(super) async fn through(
-    mut stream: PacedStream,
+    mut stream: PacketStream,
     channel: &mut OpenFlowChannel,
     offering: &Offering<'_>,
     stop: &AtomicBool,
@@ -102,7 +102,7 @@ struct SelectGroup {
 }
 
 async fn flows(
-    stream: &mut PacedStream,
+    stream: &mut PacketStream,
     control: &mut OpenFlowControl<'_>,
     group: SelectGroup,
     offering: &Offering<'_>,

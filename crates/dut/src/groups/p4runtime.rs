@@ -8,8 +8,8 @@ use p4runtime::proto::v1::{self, entity::Entity as Kind};
 use super::{Distribution, Measured, Settings, Subject, distribute};
 use crate::error::DutError;
 use crate::live::{Control as _, P4RuntimeControl, Wire, check_program};
-use crate::paced::PacedStream;
 use crate::session::{read_entities, write_updates};
+use crate::stream::PacketStream;
 use crate::window::Operation;
 
 /// The first number of members and groups of a measurement, unless the switch has some with it.
@@ -75,7 +75,7 @@ pub(crate) async fn over_p4runtime(
         ));
         return Ok(measured);
     }
-    let stream = PacedStream::open(&traffic.wires)?;
+    let stream = PacketStream::open(&traffic.wires)?;
     let before = held(&mut client, traffic.profile).await?;
     let objects = Objects::new(traffic, &before);
     let found = objects.flows(&mut client, &mut control, stream, settings, stop).await;
@@ -200,7 +200,7 @@ impl<'a> Objects<'a> {
         &self,
         client: &mut Client,
         control: &mut P4RuntimeControl,
-        mut stream: PacedStream,
+        mut stream: PacketStream,
         settings: &Settings,
         stop: &AtomicBool,
     ) -> Result<Option<Distribution>, DutError> {

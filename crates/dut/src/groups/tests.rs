@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use ::openflow::Version;
 use packetio::memory;
 
-use super::{Measured, Offering, PacedStream, Settings, Wire};
+use super::{Measured, Offering, PacketStream, Settings, Wire};
 use crate::flows::FlowMatch;
 use crate::outlet::Outlet;
 use crate::session::{Listening, OpenFlowChannel};
@@ -24,8 +24,13 @@ fn measured(version: Version, ports: u32) -> Measured {
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening =
-        Listening { address, versions: vec![version], tls: None, matching: FlowMatch::Mac };
+    let listening = Listening {
+        address,
+        versions: vec![version],
+        tls: None,
+        matching: FlowMatch::Mac,
+        flows: None,
+    };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let wires: Vec<Wire> =
         (1..=ports).map(|number| Wire(format!("{number}@lo").parse().expect("a port"))).collect();
@@ -33,7 +38,7 @@ fn measured(version: Version, ports: u32) -> Measured {
     let offering = Offering { wires: &wires, settings: &settings };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let measuring =
-        super::openflow::through(PacedStream::new(here), &mut channel, &offering, &stop);
+        super::openflow::through(PacketStream::new(here), &mut channel, &offering, &stop);
     let found = runtime.expect("a runtime").block_on(measuring).expect("it can be measured");
     drop(channel);
     assert_eq!(connects.flows_left(), 0);

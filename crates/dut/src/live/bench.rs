@@ -11,6 +11,7 @@ use crate::clock::Clock as _;
 use crate::effects::{Classes, Moment, Observation, Silence, Span};
 use crate::error::DutError;
 use crate::outlet::Outlet;
+use crate::pace::Pace;
 use crate::window::{BatchAtomicity, Operation};
 
 /// The time in nanoseconds to wait for missing probes after a probe was last sent or arrived.
@@ -122,16 +123,15 @@ impl Bench {
         let mut record = Record::new(self.key, self.next, flows.len());
         let begin = self.now();
         let end = begin.0 + TRIAL.as_nanos() as u64;
-        let (mut due, mut rule) = (begin, 0);
+        let (mut pace, mut rule) = (self.pace(begin), 0);
         loop {
             let now = self.now();
             if now.0 >= end && record.is_over(now, GRACE) {
                 break;
             }
-            if now.0 < end && now >= due {
+            if now.0 < end && pace.is_due(now) {
                 self.send(flows, rule, &mut record)?;
                 rule = (rule + 1) % flows.len();
-                due = self.next_due(due, now);
             }
             self.receive(&mut record, expected)?;
             tokio::task::yield_now().await;
@@ -142,10 +142,9 @@ impl Bench {
         Ok(counts.lost as f64 / counts.all().max(1) as f64)
     }
 
-    /// Returns when the next probe is due. After a pause, probes that are overdue are not sent in
-    /// one burst.
-    fn next_due(&self, due: Moment, now: Moment) -> Moment {
-        Moment(due.0.max(now.0.saturating_sub(self.spacing)) + self.spacing)
+    /// Returns the times at which probes are due from `begin` on.
+    fn pace(&self, begin: Moment) -> Pace {
+        Pace::new(begin, self.spacing, 1)
     }
 
     fn now(&self) -> Moment {
@@ -181,7 +180,7 @@ impl Bench {
     ) -> Result<Option<Observation>, DutError> {
         let mut record = Record::new(self.key, self.next, flows.len());
         let begin = self.now();
-        let (mut due, mut rule) = (begin, 0);
+        let (mut pace, mut rule) = (self.pace(begin), 0);
         let mut is_ending = false;
         let unsent = self.unsent;
         let mut tried = 0;
@@ -197,11 +196,10 @@ impl Bench {
                 self.sent += tried - (self.unsent - unsent);
                 self.sending += now.0 - begin.0;
             }
-            if !is_ending && now >= due {
+            if !is_ending && pace.is_due(now) {
                 self.send(flows, rule, &mut record)?;
                 tried += 1;
                 rule = (rule + 1) % flows.len();
-                due = self.next_due(due, now);
             }
             if is_ending && record.is_over(now, GRACE) {
                 break;

@@ -5,8 +5,9 @@ use p4runtime::proto::v1;
 use packetio::PortSpec;
 
 use crate::effects::{Class, Fate, Moment, Probe, Silence, Span};
-use crate::entries::EntryNumber;
-use crate::flows::{FlowEntry, FlowMaker, Output, Selector};
+use crate::entry_number::EntryNumber;
+use crate::error::DutError;
+use crate::flows::{FlowEntry, FlowMaker, Output, OwnFlows, Selector, Shown, Treatment};
 use crate::tag::{TAG, Tag};
 
 /// A port of the switch, and the interface of this machine that is connected to it.
@@ -91,31 +92,36 @@ pub struct Ports {
 
 /// The rules of a measurement over OpenFlow.
 #[derive(Debug)]
-pub(super) struct MadeFlows {
-    pub(super) flows: Vec<Flow<FlowEntry>>,
-    /// The entry for packets without a rule.
-    pub(super) beside: [FlowEntry; 1],
+pub(crate) struct MadeFlows {
+    pub(crate) flows: Vec<Flow<FlowEntry>>,
+    /// The entry for packets without a rule, if there is one.
+    pub(crate) beside: Vec<FlowEntry>,
 }
 
 impl Ports {
-    /// Makes a flow for each of the first numbers. Without two ports, makes none.
-    pub(super) fn flows(&self, maker: FlowMaker, numbers: &[EntryNumber]) -> MadeFlows {
+    /// Makes a flow for each of the first numbers. Without two ports, makes none. With a file, the
+    /// flows are those of the file that packets show.
+    ///
+    /// # Errors
+    /// Returns an error if packets show no flow of the file.
+    pub(crate) fn flows(
+        &self,
+        maker: &FlowMaker,
+        numbers: &[EntryNumber],
+    ) -> Result<MadeFlows, DutError> {
         let port = |position: usize| self.wires.get(position).map(|wire| wire.0.number);
         let absent = port(2).map_or(Output::Nowhere, Output::Port);
         let modified = port(3).map_or(Output::Back, Output::Port);
-        let beside = [FlowEntry { selects: Selector::Rest, output: absent }];
+        let beside = vec![FlowEntry { selects: Selector::Rest, output: absent }];
         let (Some(ingress), Some(egress)) = (port(0), port(1)) else {
-            return MadeFlows { flows: Vec::new(), beside };
+            return Ok(MadeFlows { flows: Vec::new(), beside });
         };
+        if let Some(own) = maker.own() {
+            return self.own_flows(own, ingress);
+        }
         let flow = |number: &EntryNumber| {
             let packet = maker.packet(*number);
-            let outcome = |output| match output {
-                Output::Controller | Output::Nowhere | Output::Group(_) => Outcome::Unseen,
-                Output::Back => Outcome::Leaves { port: ingress, packet: packet.clone() },
-                Output::Port(port) | Output::Metered { port, .. } => {
-                    Outcome::Leaves { port, packet: packet.clone() }
-                }
-            };
+            let outcome = |output| outcome(output, ingress, &packet);
             let entry = |output| FlowEntry { selects: Selector::One(*number), output };
             Flow {
                 port: ingress,
@@ -124,10 +130,85 @@ impl Ports {
                 absent: outcome(absent),
                 inserted: outcome(Output::Port(egress)),
                 modified: outcome(modified),
-                packet,
+                packet: packet.clone(),
             }
         };
-        MadeFlows { flows: numbers.iter().take(self.rules).map(flow).collect(), beside }
+        let flows = numbers.iter().take(self.rules).map(flow).collect();
+        Ok(MadeFlows { flows, beside })
+    }
+
+    /// Returns flows of a file. Packets that have the Ethernet source of made ones leave, without
+    /// their flow, by a port by which no flow sends its own packets, or are dropped if there is
+    /// none; others must be dropped by the switch then.
+    fn own_flows(&self, own: &OwnFlows, ingress: u32) -> Result<MadeFlows, DutError> {
+        let is_wired = |port| self.wires.iter().any(|wire| wire.0.number == port);
+        let not_shown = |why: String| DutError::NotShown { file: own.file().to_owned(), why };
+        let shown = own.shown(ingress, &is_wired, self.rules).map_err(not_shown)?;
+        // A flow without a priority above others leaves no room beneath it.
+        let has_room = |one: &Shown| one.is_above_rest() && own.priority(one.number) > 0;
+        let outputs = match shown.iter().all(has_room) {
+            false => Vec::new(),
+            true => {
+                let ports = self.wires.iter().skip(2).map(|wire| Output::Port(wire.0.number));
+                ports.chain([Output::Nowhere]).collect()
+            }
+        };
+        let made = |absent: Option<Output>| {
+            let flows = shown.iter().map(|one| own_flow(one, absent));
+            flows.filter(has_distinct_states).collect::<Vec<Flow<FlowEntry>>>()
+        };
+        let best = outputs.into_iter().map(Some).rev().max_by_key(|absent| made(*absent).len());
+        let absent = best.flatten();
+        let flows = made(absent);
+        if flows.is_empty() {
+            return Err(not_shown("packets leave alike with and without its flows".to_owned()));
+        }
+        let entry = |output| FlowEntry { selects: Selector::Beneath, output };
+        Ok(MadeFlows { flows, beside: absent.into_iter().map(entry).collect() })
+    }
+}
+
+/// Returns the rule for a flow of a file. `absent` is the output of packets without their flow;
+/// `None` if the switch drops them.
+fn own_flow(one: &Shown, absent: Option<Output>) -> Flow<FlowEntry> {
+    let packet = one.frame.bytes();
+    let entry = |of| FlowEntry { selects: Selector::One(one.number), output: Output::OfFile(of) };
+    let inserted = treated(one.inserted.clone());
+    let modified = one.modified.clone().map(treated);
+    let in_port = one.frame.in_port;
+    Flow {
+        port: in_port,
+        first: entry(one.number),
+        second: modified.as_ref().map(|_| entry(one.second)),
+        absent: absent.map_or(Outcome::Unseen, |output| outcome(output, in_port, &packet)),
+        modified: modified.unwrap_or_else(|| inserted.clone()),
+        inserted,
+        packet,
+    }
+}
+
+/// Returns whether packets show the insertion of a flow, and its deletion.
+fn has_distinct_states(flow: &Flow<FlowEntry>) -> bool {
+    flow.absent != flow.inserted && flow.absent != flow.modified
+}
+
+/// Returns the outcome of an output of a packet that enters by a port.
+fn outcome(output: Output, ingress: u32, packet: &[u8]) -> Outcome {
+    match output {
+        Output::Controller | Output::Nowhere | Output::Group(_) | Output::OfFile(_) => {
+            Outcome::Unseen
+        }
+        Output::Back => Outcome::Leaves { port: ingress, packet: packet.to_vec() },
+        Output::Port(port) | Output::Metered { port, .. } => {
+            Outcome::Leaves { port, packet: packet.to_vec() }
+        }
+    }
+}
+
+fn treated(treatment: Treatment) -> Outcome {
+    match treatment {
+        Treatment::Dropped => Outcome::Unseen,
+        Treatment::Leaves { port, packet } => Outcome::Leaves { port, packet },
     }
 }
 

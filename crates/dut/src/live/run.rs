@@ -11,7 +11,7 @@ use super::bench::Bench;
 use super::control::{Control, OpenFlowControl, P4RuntimeControl};
 use super::probes::{Flow, Ports, Traffic};
 use crate::effects::{Observation, Silence, Summary};
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::outlet::Outlet;
 use crate::session::OpenFlowChannel;
@@ -118,8 +118,9 @@ pub(super) async fn through(
     numbers: &[EntryNumber],
     changes: Changes<'_>,
 ) -> Result<Measured, DutError> {
-    let made = ports.flows(channel.maker(), numbers);
-    let rules = Rules { table: "0", flows: made.flows.iter().collect(), beside: &made.beside };
+    let made = ports.flows(&channel.maker(), numbers)?;
+    let table = channel.table().to_string();
+    let rules = Rules { table: &table, flows: made.flows.iter().collect(), beside: &made.beside };
     restored(OpenFlowControl::new(channel), outlets, rules, changes).await
 }
 

@@ -1,5 +1,6 @@
 //! Measurements, with packets on ports in memory, of an OpenFlow switch of known behaviour.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use packetio::{Port, memory};
 use super::run::{Changes, through};
 use super::{Measured, Ports, Settings, Wire};
 use crate::effects::{Gap, Silence};
-use crate::flows::FlowMatch;
+use crate::error::DutError;
+use crate::flows::{FlowMatch, OwnFlows};
 use crate::outlet::Outlet;
 use crate::session::{Listening, OpenFlowChannel};
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
@@ -34,6 +36,19 @@ fn measured(
     ports: u32,
     matching: FlowMatch,
 ) -> (Measured, usize) {
+    let (found, left) = measured_with(version, faults, ports, matching, None);
+    (found.expect("it can be measured"), left)
+}
+
+/// Measures a switch, with the flows of a file if there is one.
+fn measured_with(
+    version: Version,
+    faults: Faults,
+    ports: u32,
+    matching: FlowMatch,
+    flows: Option<&str>,
+) -> (Result<Measured, DutError>, usize) {
+    let flows = flows.map(|text| Arc::new(OwnFlows::parse("own.flows", text).expect("flows")));
     let lines = (1..=ports).map(|number| memory::line(&number.to_string(), 1 << 12));
     let (mut here, mut there): (Vec<Outlet>, Vec<Port>) = (Vec::new(), Vec::new());
     for (number, [near, far]) in (1..).zip(lines) {
@@ -46,9 +61,10 @@ fn measured(
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], tls: None, matching };
+    let listening = Listening { address, versions: vec![version], tls: None, matching, flows };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
-    let numbers = channel.absent(100);
+    let own = channel.own_numbers().expect("none is there");
+    let numbers = own.unwrap_or_else(|| channel.absent(100));
     let mut progress = |_, _| {};
     let changes = Changes {
         settings: &SETTINGS,
@@ -58,7 +74,7 @@ fn measured(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let measuring = through(here, &mut channel, &ports, &numbers, changes);
-    let found = runtime.expect("a runtime").block_on(measuring).expect("it can be measured");
+    let found = runtime.expect("a runtime").block_on(measuring);
     assert_eq!(channel.late_errors(), 0);
     drop(channel);
     (found, connects.flows_left())
@@ -91,6 +107,55 @@ fn no_reply_of_a_truthful_barrier_comes_before_its_effects() {
             assert_eq!(kind.silence, silence, "{what}");
         }
     }
+}
+
+/// The flows change the packets, and some cannot be foretold or are beneath others.
+#[test]
+fn packets_show_the_flows_of_a_file() {
+    let flows = "priority=50,udp,nw_dst=10.0.0.1 actions=mod_dl_dst:02:00:00:00:00:07,output:2\n\
+                 priority=50,udp,nw_dst=10.0.0.2 actions=output:4\n\
+                 priority=60,udp,nw_dst=10.0.0.2,tp_dst=80 actions=output:2\n\
+                 priority=50,ip,nw_dst=10.0.0.3 actions=NORMAL\n\
+                 priority=50,tcp,nw_dst=10.0.0.4,tp_dst=80 actions=mod_dl_src:02:00:00:00:00:08,output:2\n";
+    for version in [Version::V1_0, Version::V1_3] {
+        let faults = Faults::default();
+        let (found, left) = measured_with(version, faults, 4, FlowMatch::Mac, Some(flows));
+        let found = found.expect("it can be measured");
+        assert_eq!(left, 0, "{version}");
+        // The flow with NORMAL is not shown, and one of the two that overlap is left out.
+        assert_eq!((found.rules, found.kinds.len()), (3, 6), "{version}");
+        for kind in &found.kinds {
+            let what = format!("{version}, {:?} {}", kind.operation, kind.rules);
+            let summary = &kind.summary;
+            assert_eq!(summary.requests, ROUNDS as u64, "{what}");
+            assert_eq!((summary.early, summary.flapped), (0, 0), "{what}: {summary:?}");
+            let changes = &summary.changes;
+            assert_eq!((changes.both, changes.altered, changes.elsewhere), (0, 0, 0), "{what}");
+            // Packets without their flow leave by the third port.
+            assert_eq!(kind.silence, Silence::Neither, "{what}");
+        }
+    }
+    // All ports are those of flows, so packets without a flow are dropped.
+    let flows = "priority=5,udp,nw_dst=10.0.0.1 actions=output:3\n\
+                 priority=5,udp,nw_dst=10.0.0.2 actions=output:2\n";
+    let (found, left) =
+        measured_with(Version::V1_3, Faults::default(), 3, FlowMatch::Mac, Some(flows));
+    let found = found.expect("it can be measured");
+    assert_eq!((left, found.rules, found.kinds.len()), (0, 2, 6));
+    for kind in &found.kinds {
+        assert_eq!(kind.summary.requests, ROUNDS as u64, "{:?} {}", kind.operation, kind.rules);
+    }
+    let (found, left) = measured_with(
+        Version::V1_3,
+        Faults::default(),
+        4,
+        FlowMatch::Mac,
+        Some("ip actions=NORMAL"),
+    );
+    let error = found.expect_err("nothing is shown").to_string();
+    assert!(error.contains("none of the entries of own.flows"), "{error}");
+    assert!(error.contains("line 1: by which ports NORMAL sends packets"), "{error}");
+    assert_eq!(left, 0);
 }
 
 #[test]

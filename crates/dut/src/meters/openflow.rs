@@ -9,12 +9,12 @@ use openflow::v1_3::{
 
 use super::trial::{Algorithm, Config, Metering, Subject, measure};
 use super::{ByColour, Measured, MeasuredMeter, Offering, TokenUnit};
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, Output, Selector};
 use crate::live::{Control as _, OpenFlowControl, Outcome};
-use crate::paced::PacedStream;
 use crate::session::OpenFlowChannel;
+use crate::stream::PacketStream;
 use crate::window::Operation;
 
 /// The first number of meters of a measurement, if the switch has no meter with it.
@@ -28,13 +28,13 @@ pub(crate) async fn over_openflow(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Measured, DutError> {
-    let stream = PacedStream::open(offering.wires.get(..2).unwrap_or(offering.wires))?;
+    let stream = PacketStream::open(offering.wires.get(..2).unwrap_or(offering.wires))?;
     through(stream, channel, offering, stop, progress).await
 }
 
 /// Measures meters through interfaces that are open.
 pub(super) async fn through(
-    mut stream: PacedStream,
+    mut stream: PacketStream,
     channel: &mut OpenFlowChannel,
     offering: &Offering<'_>,
     stop: &AtomicBool,
@@ -111,7 +111,7 @@ fn granule(unit: TokenUnit) -> u64 {
 }
 
 async fn one(
-    stream: &mut PacedStream,
+    stream: &mut PacketStream,
     mut meter: OpenFlowMeter<'_>,
     subject: Subject<'_>,
     offering: &Offering<'_>,

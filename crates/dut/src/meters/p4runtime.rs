@@ -9,8 +9,8 @@ use super::trial::{Algorithm, Config, Metering, Subject, measure, settings};
 use super::{Bucket, ByColour, Measured, Settings, TokenUnit};
 use crate::error::DutError;
 use crate::live::{Control as _, P4RuntimeControl, Wire, check_program};
-use crate::paced::PacedStream;
 use crate::session::{read_entities, write_updates};
+use crate::stream::PacketStream;
 use crate::window::Operation;
 
 /// The meter that packets pass.
@@ -78,7 +78,7 @@ pub(crate) async fn over_p4runtime(
     let mut measured = Measured { reasons: traffic.reasons.clone(), ..Measured::default() };
     let entries = traffic.entries.iter().filter(|entry| !control.was_there(entry)).cloned();
     let entries: Vec<v1::TableEntry> = entries.collect();
-    let stream = PacedStream::open(&traffic.wires)?;
+    let stream = PacketStream::open(&traffic.wires)?;
     let found = async {
         control.carry_out(Operation::Insert, &entries).await?;
         let flows = traffic.flows.iter().filter(|flow| match &flow.place {
@@ -110,7 +110,7 @@ pub(crate) async fn over_p4runtime(
 pub(super) async fn all(
     client: &Client,
     flows: &[&MeteredFlow],
-    mut stream: PacedStream,
+    mut stream: PacketStream,
     settings: &Settings,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),

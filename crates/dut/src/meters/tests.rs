@@ -21,8 +21,8 @@ use tokio::runtime::Runtime;
 use super::*;
 use crate::flows::FlowMatch;
 use crate::outlet::Outlet;
-use crate::paced::PacedStream;
 use crate::session::{Listening, OpenFlowChannel, read_entities, write_updates};
+use crate::stream::PacketStream;
 use crate::testing::made_switch::{Connects, Faults, MadeSwitch};
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -52,13 +52,18 @@ fn openflow_switch(version: Version) -> Measured {
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening =
-        Listening { address, versions: vec![version], tls: None, matching: FlowMatch::Mac };
+    let listening = Listening {
+        address,
+        versions: vec![version],
+        tls: None,
+        matching: FlowMatch::Mac,
+        flows: None,
+    };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let wires = [1, 2].map(|number| Wire(format!("{number}@lo").parse().expect("a port")));
     let settings = settings();
     let offering = Offering { wires: &wires, settings: &settings };
-    let stream = PacedStream::new(here);
+    let stream = PacketStream::new(here);
     let mut progress = |_, _| {};
     let measuring = super::openflow::through(stream, &mut channel, &offering, &stop, &mut progress);
     let found = runtime().block_on(measuring).expect("it can be measured");
@@ -165,7 +170,7 @@ fn p4runtime_switch(
         let update = v1::Update { r#type: modify, entity: Some(entity(Some(before))) };
         write_updates(&mut client, vec![update]).await.expect("it is there");
         let settings = settings();
-        let stream = PacedStream::new(here);
+        let stream = PacketStream::new(here);
         let mut progress = |_, _| {};
         let found =
             super::p4runtime::all(&client, &[&flow], stream, &settings, stop, &mut progress).await;

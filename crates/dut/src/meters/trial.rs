@@ -7,7 +7,7 @@ use super::{Bucket, ByColour, Colour, Control, Found, MeasuredMeter, Offered, Se
 use super::{TokenUnit, Treatment};
 use crate::error::DutError;
 use crate::live::Outcome;
-use crate::paced::{Classify, Paced, PacedStream, Passage};
+use crate::stream::{Classify, Paced, PacketStream, Passage, Seen};
 
 /// The rate of packets that is offered, divided by the rate that a bucket lets pass.
 const OVERLOAD: f64 = 4.0;
@@ -237,7 +237,7 @@ pub(super) struct Subject<'a> {
 /// Makes the trials of one meter. Returns `None` if the measurement was stopped before the first
 /// one ended.
 pub(super) async fn measure<M: Metering>(
-    stream: &mut PacedStream,
+    stream: &mut PacketStream,
     meter: &mut M,
     subject: Subject<'_>,
     settings: &Settings,
@@ -245,7 +245,8 @@ pub(super) async fn measure<M: Metering>(
 ) -> Result<Option<MeasuredMeter>, DutError> {
     let packets = [subject.packet.to_vec()];
     let class = |_: usize, port: u32, bytes: &[u8]| {
-        subject.outcomes.0.iter().position(|outcome| outcome.is_like(port, bytes))
+        let colour = subject.outcomes.0.iter().position(|outcome| outcome.is_like(port, bytes));
+        colour.map_or(Seen::Astray, Seen::As)
     };
     let mut offer = Offer { stream, class: &class, port: subject.port, packets: &packets, stop };
     meter.configure(None).await?;
@@ -306,7 +307,7 @@ pub(super) async fn measure<M: Metering>(
 
 /// The packets of a meter, which are sent again and again.
 struct Offer<'a> {
-    stream: &'a mut PacedStream,
+    stream: &'a mut PacketStream,
     class: Classify<'a>,
     port: u32,
     packets: &'a [Vec<u8>],

@@ -20,14 +20,18 @@ use rand::RngExt as _;
 use self::replies::{Confirmed, Flying, Series, barrier_types};
 use self::statistics::ReportedFlow;
 use super::Listening;
-use crate::entries::EntryNumber;
+use crate::entries::{MakerError, OwnFile};
+use crate::entry_number::{EntryNumber, Variant};
 use crate::error::DutError;
-use crate::flows::{FlowChange, FlowEntry, FlowMaker, FlowMatch, Lifetime, Output, Selector};
+use crate::flows::{
+    FlowChange, FlowEntry, FlowIdentity, FlowMaker, FlowMatch, Lifetime, Output, OwnFlows, Selector,
+};
 use crate::sustained::trial::{Request, Step, Trial};
 use crate::watch::Watch;
 use crate::window::{Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
 
 pub(crate) use self::replies::{Reply, refused};
+pub(crate) use self::statistics::CountRequest;
 
 /// The time to wait for a switch that connects.
 const CONNECTS: Duration = Duration::from_secs(60);
@@ -45,7 +49,9 @@ pub(crate) struct OpenFlowChannel {
     next_xid: u32,
     /// The flows that the switch had before the measurement.
     before: HashSet<ReportedFlow>,
-    /// The number of flow entries that table 0 can hold, if the switch says so.
+    /// The identities of the flows of the file.
+    identities: HashSet<FlowIdentity>,
+    /// The number of flow entries that the table can hold, if the switch says so.
     size: Option<u64>,
     description: Option<String>,
     /// The number of flows of this measurement that the switch has accepted and not deleted.
@@ -66,21 +72,28 @@ impl OpenFlowChannel {
         let failed = |cause| DutError::Listen { address, cause };
         let listener = SwitchConnection::listen(address).map_err(failed)?;
         watch.listens(listener.local_addr().map_err(failed)?);
-        let Listening { versions, tls, .. } = listening;
+        let Listening { versions, tls, flows, .. } = listening;
         let connection =
             SwitchConnection::accept(&listener, versions, tls.as_ref(), CONNECTS, stop)?;
         let mut channel = Self {
             connection,
-            maker: FlowMaker::new(listening.matching, rand::rng().random()),
+            maker: FlowMaker::new(listening.matching, rand::rng().random()).with_own(flows.clone()),
             outputs: [Output::Back, Output::Nowhere],
             next_xid: SwitchConnection::FIRST_XID,
             before: HashSet::new(),
+            identities: HashSet::new(),
             size: None,
             description: None,
             accepted: 0,
             confirmed: Confirmed::default(),
             scratch: Vec::new(),
         };
+        if let Some(own) = flows {
+            let version = channel.version();
+            own.check(version)?;
+            let identities = own.numbers().filter_map(|number| own.identity(version, number));
+            channel.identities = identities.collect();
+        }
         channel.before = channel.flows()?.into_iter().collect();
         // A switch may refuse what only describes it.
         channel.size = channel.ask_size().unwrap_or_default();
@@ -108,14 +121,19 @@ impl OpenFlowChannel {
         self.description.as_deref()
     }
 
-    /// Returns the number of flow entries that table 0 can hold, if the switch says so.
+    /// Returns the number of flow entries that the table can hold, if the switch says so.
     pub(crate) fn size(&self) -> Option<u64> {
         self.size
     }
 
     /// Returns the maker of the flows of this measurement.
     pub(crate) fn maker(&self) -> FlowMaker {
-        self.maker
+        self.maker.clone()
+    }
+
+    /// Returns the table of the flows.
+    pub(crate) fn table(&self) -> u8 {
+        self.maker.own().map_or(0, OwnFlows::table)
     }
 
     /// Returns the number of flow entries that the switch had before the measurement.
@@ -142,6 +160,42 @@ impl OpenFlowChannel {
         let numbers = (0..self.maker.matching.different()).map(EntryNumber);
         let is_absent = |number: &EntryNumber| !taken.contains(&self.maker.value(*number));
         numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
+    }
+
+    /// Returns the numbers of the flows of the file; `None` without a file.
+    ///
+    /// # Errors
+    /// Returns an error if the switch had one of them before the measurement.
+    pub(crate) fn own_numbers(&self) -> Result<Option<Vec<EntryNumber>>, MakerError> {
+        let Some(own) = self.maker.own() else { return Ok(None) };
+        let present = self.before.iter().map(ReportedFlow::identity).collect();
+        let there = own.among(self.version(), &present);
+        match there.first().and_then(|number| own.quote(*number)) {
+            Some(first) => Err(MakerError::Present { first, count: there.len() }),
+            None => Ok(Some(own.numbers().collect())),
+        }
+    }
+
+    /// Returns the entry with a number, before or after its modification.
+    pub(crate) fn entry(&self, number: EntryNumber, variant: Variant) -> FlowEntry {
+        let [first, second] = self.outputs;
+        let output = match (self.maker.own().filter(|_| OwnFlows::has(number)), variant) {
+            (Some(_), Variant::First) => Output::OfFile(number),
+            (Some(own), Variant::Second) => Output::OfFile(own.second(number)),
+            (None, Variant::First) => first,
+            (None, Variant::Second) => second,
+        };
+        FlowEntry { selects: Selector::One(number), output }
+    }
+
+    /// Returns the file of the flows; `None` for made flows.
+    pub(crate) fn own_file(&self) -> Option<OwnFile> {
+        self.maker.own().map(|own| OwnFile { name: own.file().to_owned(), left_out: 0 })
+    }
+
+    /// Returns the place of a flow in the file, and its text; `None` for made flows.
+    fn quote(&self, number: EntryNumber) -> Option<String> {
+        self.maker.own()?.quote(number)
     }
 
     /// Makes a request. It is sent by [`OpenFlowChannel::hand_over`]. Returns the transaction id of
@@ -239,9 +293,10 @@ impl OpenFlowChannel {
         shape: Shape,
         stop: &AtomicBool,
     ) -> Result<(Phase, usize), DutError> {
-        let [first, second] = self.outputs;
-        let output = if work.operation == Operation::Modify { second } else { first };
-        let entry = |number: &EntryNumber| FlowEntry { selects: Selector::One(*number), output };
+        let variant = match work.operation {
+            Operation::Insert | Operation::Delete => Variant::First,
+            Operation::Modify => Variant::Second,
+        };
         let mut series = Series::default();
         let mut requests = work.requests();
         let mut sent = 0;
@@ -254,7 +309,9 @@ impl OpenFlowChannel {
                 && shape.time.is_none_or(|time| sent == 0 || start.elapsed() < time);
             while goes_on && series.flying.len() < shape.window && self.backlog() < BACKLOG {
                 let Some(numbers) = requests.next() else { break };
-                let first = self.make_request(work.operation, numbers.iter().map(entry))?;
+                let entries: Vec<FlowEntry> =
+                    numbers.iter().map(|number| self.entry(*number, variant)).collect();
+                let first = self.make_request(work.operation, entries)?;
                 let at = start.elapsed();
                 self.hand_over()?;
                 series.flying.push_back(Flying { first, numbers, sent: at, refused: Vec::new() });
@@ -278,7 +335,10 @@ impl OpenFlowChannel {
                 self.flush()?;
             }
         }
-        let Series { mut phase, failure, .. } = series;
+        let Series { mut phase, failure, refused, .. } = series;
+        if let Some(refusal) = &mut phase.refusal {
+            refusal.entry = refused.and_then(|number| self.quote(number));
+        }
         phase.series = 1;
         phase.end(processor);
         let accepted = phase.accepted.len() as u64;
@@ -299,7 +359,6 @@ impl OpenFlowChannel {
         mut trial: Trial,
         stop: &AtomicBool,
     ) -> Result<(Trial, f64), DutError> {
-        let [output, _] = self.outputs;
         let before = trial.pool().present();
         let mut flying: VecDeque<Waiting> = VecDeque::new();
         let (start, processor) = (Instant::now(), processor_time());
@@ -314,21 +373,20 @@ impl OpenFlowChannel {
             }
             let due = match trial.step(now) {
                 Step::Send(Request { position, operation, numbers }) => {
-                    let entries = numbers
-                        .iter()
-                        .map(|number| FlowEntry { selects: Selector::One(*number), output });
+                    let entries: Vec<FlowEntry> =
+                        numbers.iter().map(|number| self.entry(*number, Variant::First)).collect();
                     let first = self.make_request(operation, entries)?;
                     trial.handed_over(position, start.elapsed());
                     self.hand_over()?;
-                    let count = numbers.len();
                     let (refused, refusal) = (Vec::new(), None);
-                    flying.push_back(Waiting { position, first, count, refused, refusal });
+                    flying.push_back(Waiting { position, first, numbers, refused, refusal });
                     None
                 }
                 Step::WaitUntil(due) => Some(due.saturating_sub(start.elapsed())),
                 Step::Await => Some(LOOK),
                 Step::End => break,
             };
+            let maker = self.maker.clone();
             let has_read = self.look(&mut |reply| match reply {
                 Reply::Barrier(xid) => {
                     heard = Instant::now();
@@ -343,8 +401,10 @@ impl OpenFlowChannel {
                     let of = |one: &&mut Waiting| (one.first..=one.barrier().0).contains(&xid.0);
                     match flying.iter_mut().find(of) {
                         Some(one) if one.barrier() != xid => {
-                            one.refused.push((xid.0 - one.first) as usize);
-                            one.refusal.get_or_insert(refusal);
+                            let at = (xid.0 - one.first) as usize;
+                            one.refused.push(at);
+                            let entry = one.numbers.get(at).and_then(|at| maker.own()?.quote(*at));
+                            one.refusal.get_or_insert(Refusal { entry, ..refusal });
                         }
                         // Without a reply to its barrier request, the request has no answer. Errors
                         // after the reply are counted as such, and the flow will be missing.
@@ -379,14 +439,14 @@ struct Waiting {
     /// The transaction id of the first flow-mod. Those of the others and that of the barrier
     /// request follow.
     first: u32,
-    count: usize,
+    numbers: Vec<EntryNumber>,
     refused: Vec<usize>,
     refusal: Option<Refusal>,
 }
 
 impl Waiting {
     fn barrier(&self) -> Xid {
-        Xid(self.first + self.count as u32)
+        Xid(self.first + self.numbers.len() as u32)
     }
 }
 

@@ -22,7 +22,8 @@ use tokio::task::JoinSet;
 use grpc::timer::Timer;
 
 use super::Device;
-use crate::entries::{EntryMaker, EntryNumber, key};
+use crate::entries::{EntryFile, EntryMaker, Makers, OwnEntries, key};
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::poll::poll_once;
 use crate::sustained::trial::{Request, Step, Trial};
@@ -39,8 +40,8 @@ pub(crate) struct P4RuntimeChannel {
     /// The stream that keeps this client the primary as long as it is open.
     stream: (StreamSender, StreamReceiver),
     election_id: ElectionId,
-    /// The program of the switch, from which entries are made.
-    schema: Arc<Schema>,
+    /// The makers of entries for the tables of the switch's program.
+    makers: Makers,
     maker: EntryMaker,
     version: Option<String>,
 }
@@ -53,11 +54,16 @@ pub(crate) struct Stream<'a> {
 
 impl P4RuntimeChannel {
     /// Connects to a switch, becomes its primary controller, and prepares entries of a table: the
-    /// one with the given name, or the largest suitable one.
+    /// one with the given name, or the largest suitable one. They are those of the file `own` if
+    /// there is one.
     ///
     /// # Errors
     /// See [`DutError`]. A switch that has another primary controller is not disturbed.
-    pub(crate) async fn open(device: &Device, table: Option<&str>) -> Result<Self, DutError> {
+    pub(crate) async fn open(
+        device: &Device,
+        table: Option<&str>,
+        own: Option<&dyn EntryFile>,
+    ) -> Result<Self, DutError> {
         let options = ClientOptions { tls: device.tls.clone(), ..ClientOptions::default() };
         let connected = Client::connect(&device.address, device.device_id, &options).await;
         let mut client = connected.map_err(|error| DutError::Connect {
@@ -65,8 +71,9 @@ impl P4RuntimeChannel {
             cause: error.to_string(),
         })?;
         let highest = spectate(&mut client).await?;
-        let own = ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
-        let stream = client.become_primary("", own, TIMEOUT).await?;
+        let election_id =
+            ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
+        let stream = client.become_primary("", election_id, TIMEOUT).await?;
         // Servers before P4Runtime 1.1 do not know the request.
         let version = client.capabilities().await.ok();
         let config = client.get_pipeline(ResponseType::P4infoAndCookie).await;
@@ -76,8 +83,10 @@ impl P4RuntimeChannel {
         let p4info =
             p4info.map_err(|cause| DutError::NoPipeline { device_id: device.device_id, cause })?;
         let schema = Schema::new(p4info).map_err(|error| DutError::Schema(error.to_string()))?;
-        let maker = EntryMaker::new(&schema, table)?;
-        Ok(Self { client, stream, election_id: own, schema, maker, version })
+        let file = own.map(|file| OwnEntries::new(&schema, file)).transpose()?;
+        let makers = Makers::new(schema, file.map(Arc::new));
+        let maker = makers.choose(table)?;
+        Ok(Self { client, stream, election_id, makers, maker, version })
     }
 
     /// Returns the election id of this client.
@@ -109,9 +118,9 @@ impl P4RuntimeChannel {
         &self.maker
     }
 
-    /// Returns the program of the switch.
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+    /// Returns the makers of entries for the tables of the switch's program.
+    pub(crate) fn makers(&self) -> &Makers {
+        &self.makers
     }
 
     /// Turns to another table, and returns the maker of the entries until now.
@@ -224,7 +233,7 @@ impl P4RuntimeChannel {
                 Ok(Some(Ok(ended))) => ended,
             };
             let numbers = requests.get(ended.position).copied().unwrap_or_default();
-            if let Err(error) = note(&mut phase, &ended, numbers) {
+            if let Err(error) = self.note(&mut phase, &ended, numbers) {
                 failure.get_or_insert(error);
             }
         }
@@ -302,7 +311,7 @@ impl P4RuntimeChannel {
         stop: &AtomicBool,
     ) -> Result<(Trial, f64), DutError> {
         let timer = Timer::new()?;
-        let mut flying: JoinSet<Ended> = JoinSet::new();
+        let mut flying: JoinSet<(Ended, Vec<EntryNumber>)> = JoinSet::new();
         let (start, processor) = (Instant::now(), processor_time());
         let mut busy = None;
         loop {
@@ -322,7 +331,7 @@ impl P4RuntimeChannel {
                     flying.spawn(async move {
                         let sent = start.elapsed();
                         let outcome = client.write(updates, Atomicity::ContinueOnError).await;
-                        Ended { position, sent, answered: start.elapsed(), outcome }
+                        (Ended { position, sent, answered: start.elapsed(), outcome }, numbers)
                     });
                     // Even if a further request is due, this one and the answers must get on.
                     tokio::task::yield_now().await;
@@ -346,39 +355,60 @@ impl P4RuntimeChannel {
                 }
             }
             while let Some(next) = ended {
-                let one = next.map_err(|error| DutError::Request {
+                let (one, numbers) = next.map_err(|error| DutError::Request {
                     what: "Write",
                     cause: error.to_string(),
                 })?;
-                let (refused, refusal) = refusals(&one.outcome)?;
+                let (refused, refusal) = self.refusals(&one.outcome, &numbers)?;
                 trial.answered(one.position, one.answered, &refused, refusal);
                 ended = flying.try_join_next();
             }
         }
         Ok((trial, busy.unwrap_or(0.0)))
     }
-}
 
-/// Returns the positions of the updates that a switch refused, and why it refused the first.
-///
-/// # Errors
-/// Returns an error if the request failed as a whole.
-fn refusals(outcome: &Result<(), WriteError>) -> Result<(Vec<usize>, Option<Refusal>), DutError> {
-    let refused = match outcome {
-        Ok(()) => &[][..],
-        Err(WriteError::Updates { refused, .. }) => refused,
-        Err(WriteError::Rpc(status)) => {
-            let cause = format!("{} ({:?})", status.message(), status.code());
-            return Err(DutError::Request { what: "Write", cause });
-        }
-        Err(other) => {
-            return Err(DutError::Request { what: "Write", cause: other.to_string() });
-        }
-    };
-    let refusal = refused
-        .first()
-        .map(|first| Refusal { code: format!("{:?}", first.code), message: first.message.clone() });
-    Ok((refused.iter().map(|one| one.index).collect(), refusal))
+    /// Returns the positions of the updates that a switch refused, of a request for these entries,
+    /// and why it refused the first.
+    ///
+    /// # Errors
+    /// Returns an error if the request failed as a whole.
+    fn refusals(
+        &self,
+        outcome: &Result<(), WriteError>,
+        numbers: &[EntryNumber],
+    ) -> Result<(Vec<usize>, Option<Refusal>), DutError> {
+        let refused = match outcome {
+            Ok(()) => &[][..],
+            Err(WriteError::Updates { refused, .. }) => refused,
+            Err(WriteError::Rpc(status)) => {
+                let cause = format!("{} ({:?})", status.message(), status.code());
+                return Err(DutError::Request { what: "Write", cause });
+            }
+            Err(other) => {
+                return Err(DutError::Request { what: "Write", cause: other.to_string() });
+            }
+        };
+        let refusal = refused.first().map(|first| Refusal {
+            code: format!("{:?}", first.code),
+            message: first.message.clone(),
+            entry: numbers.get(first.index).and_then(|number| self.maker.quote(*number)),
+        });
+        Ok((refused.iter().map(|one| one.index).collect(), refusal))
+    }
+
+    /// Records a request that ended. Returns an error if the request failed as a whole.
+    fn note(
+        &self,
+        phase: &mut Phase,
+        ended: &Ended,
+        numbers: &[EntryNumber],
+    ) -> Result<(), DutError> {
+        let (refused, refusal) = self.refusals(&ended.outcome, numbers)?;
+        phase.refusal = phase.refusal.take().or(refusal);
+        let (sent, answered) = (ended.sent, ended.answered);
+        phase.note(&Answered { sent, answered, numbers, refused: &refused });
+        Ok(())
+    }
 }
 
 /// Returns the refusal with which a switch says that it does not implement a Write: of the request
@@ -402,7 +432,7 @@ fn unimplemented(outcome: Result<(), WriteError>) -> Result<Option<Refusal>, Dut
         }
     };
     let code = format!("{:?}", Code::Unimplemented);
-    Ok(message.map(|message| Refusal { code, message }))
+    Ok(message.map(|message| Refusal { code, message, entry: None }))
 }
 
 /// Returns an atomicity as P4Runtime encodes it.
@@ -420,15 +450,6 @@ struct Ended {
     sent: Duration,
     answered: Duration,
     outcome: Result<(), WriteError>,
-}
-
-/// Records a request that ended. Returns an error if the request failed as a whole.
-fn note(phase: &mut Phase, ended: &Ended, numbers: &[EntryNumber]) -> Result<(), DutError> {
-    let (refused, refusal) = refusals(&ended.outcome)?;
-    phase.refusal = phase.refusal.take().or(refusal);
-    let (sent, answered) = (ended.sent, ended.answered);
-    phase.note(&Answered { sent, answered, numbers, refused: &refused });
-    Ok(())
 }
 
 /// Finds out whether the device has a primary controller, by a stream without an election id, which

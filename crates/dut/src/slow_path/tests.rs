@@ -23,7 +23,8 @@ fn measured(version: Version, matching: FlowMatch, faults: Faults) -> Measured {
     let mut connects = Connects::new(made);
     let stop = AtomicBool::new(false);
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], tls: None, matching };
+    let listening =
+        Listening { address, versions: vec![version], tls: None, matching, flows: None };
     let mut channel = OpenFlowChannel::open(&listening, &stop, &mut connects).expect("it connects");
     let numbers = channel.absent(100);
     let rounds = Rounds { settings: &SETTINGS, stop: &stop, progress: &mut |_, _| {} };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::window::Operation;
 
 /// The entries of which none is part of a request that waits for its answer. So no two requests are

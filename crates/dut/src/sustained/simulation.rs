@@ -11,7 +11,7 @@ use rand::{Rng, RngExt as _};
 use super::pool::Pool;
 use super::trial::{Ended, Request, Step, Trial};
 use super::{Measured, Search, Settings, schedule};
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::updates::Limit;
 use crate::window::Refusal;
 
@@ -64,6 +64,7 @@ impl Made {
                 let refusal = refused.then(|| Refusal {
                     code: "ResourceExhausted".to_owned(),
                     message: "full".to_owned(),
+                    entry: None,
                 });
                 trial.answered(position, at, if refused { &[0] } else { &[] }, refusal);
             }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use measuring::search::Observation;
 
 use super::pool::Pool;
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::window::{BUSY, Operation, Refusal};
 
 /// The share of the due updates by which a backlog must grow to count as growing.

@@ -3,7 +3,7 @@
 //! Tables, statistics and packets are those of the emulated switch. The faults are made by a thread
 //! that holds messages and answers back, or drops them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::thread::{self, JoinHandle};
@@ -42,6 +42,9 @@ pub(crate) struct Faults {
     pub(crate) expires_before: Duration,
     /// Whether the switch sends no message when it removes an entry because of a timeout.
     pub(crate) is_silent_on_expiry: bool,
+    /// The time for which an answer to a request for statistics is repeated; `None` to make each
+    /// answer anew.
+    pub(crate) copies_statistics: Option<Duration>,
 }
 
 /// A switch that connects to a controller when the controller listens.
@@ -103,6 +106,8 @@ struct Serving {
     free_at: Instant,
     insertions: u64,
     packet_ins: u64,
+    /// The answers to requests for statistics, by the requests without their transaction ids.
+    copies: HashMap<Vec<u8>, (Instant, Vec<u8>)>,
     out: Vec<u8>,
 }
 
@@ -134,6 +139,7 @@ impl Serving {
             free_at: now,
             insertions: 0,
             packet_ins: 0,
+            copies: HashMap::new(),
             out,
         }
     }
@@ -211,6 +217,7 @@ impl Serving {
                 self.switch.packet_out(frame, now, &mut self.out);
                 self.transmit();
             }
+            kind if Some(kind) == self.copied_type() => self.answer_with_copy(frame),
             kind => {
                 self.process(frame);
                 let is_barrier = match self.made.version {
@@ -225,6 +232,36 @@ impl Serving {
                         self.waiting.iter_mut().for_each(|(at, _)| *at = (*at).max(due));
                     }
                 }
+            }
+        }
+    }
+
+    /// Returns the type of requests for statistics, if their answers are copied.
+    fn copied_type(&self) -> Option<MessageType> {
+        self.made.faults.copies_statistics?;
+        Some(match self.made.version {
+            Version::V1_0 => MessageType(16),
+            Version::V1_3 => MessageType(18),
+        })
+    }
+
+    /// Answers a request for statistics as an equal one was answered before, if that is not too
+    /// long ago.
+    fn answer_with_copy(&mut self, frame: &[u8]) {
+        const XID: std::ops::Range<usize> = 4..8;
+        let key = [&frame[..XID.start], &frame[XID.end..]].concat();
+        let renewed = self.made.faults.copies_statistics.unwrap_or_default();
+        match self.copies.get(&key) {
+            Some((since, copy)) if since.elapsed() < renewed => {
+                let mut answer = copy.clone();
+                answer[XID].copy_from_slice(&frame[XID]);
+                self.out.extend(answer);
+            }
+            _ => {
+                let start = self.out.len();
+                self.process(frame);
+                let answer = self.out[start..].to_vec();
+                self.copies.insert(key, (Instant::now(), answer));
             }
         }
     }

@@ -19,11 +19,11 @@ use crate::proto::v1::WriteRequest;
 /// encoded messages.
 const MAX_DEPTH: usize = 100;
 
-/// The reason why a text is not a P4Info.
+/// The reason why a text is not the expected message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
-    /// The text is not in text format, or contains a field that P4Info does not have.
+    /// The text is not in text format, or contains a field that the message does not have.
     #[error("line {line}, column {column}: {message}")]
     Syntax {
         /// The line, counted from 1.
@@ -49,10 +49,42 @@ pub enum TextError {
 /// The contents of the resulting message are not checked; [`Schema::new`](super::Schema::new)
 /// checks them.
 pub fn parse(text: &str) -> Result<P4Info, TextError> {
+    parse_message(text)
+}
+
+/// Parses a message in text format.
+///
+/// # Errors
+/// Returns an error if the text is no message of this type.
+pub fn parse_message<M: Printed + Default>(text: &str) -> Result<M, TextError> {
     check_depth(text)?;
-    let message = DynamicMessage::parse_text_format(descriptor()?, text)
+    let message = DynamicMessage::parse_text_format(descriptor::<M>()?, text)
         .map_err(|error| syntax_error(text, &error))?;
-    message.transcode_to().map_err(|_| TextError::Descriptor(NAME))
+    message.transcode_to().map_err(|_| TextError::Descriptor(M::NAME))
+}
+
+/// Parses a message in protobuf's JSON mapping.
+///
+/// # Errors
+/// Returns an error if the text is no JSON, or no message of this type.
+pub fn parse_json<M: Printed + Default>(text: &str) -> Result<M, TextError> {
+    let mut json = serde_json::Deserializer::from_str(text);
+    let message = DynamicMessage::deserialize(descriptor::<M>()?, &mut json);
+    let message = message.and_then(|message| json.end().map(|()| message));
+    let message = message.map_err(|error| TextError::Syntax {
+        line: error.line(),
+        column: error.column(),
+        message: without_place(&error),
+    })?;
+    message.transcode_to().map_err(|_| TextError::Descriptor(M::NAME))
+}
+
+/// Returns the description of an error of JSON without its line and column, which
+/// [`TextError::Syntax`] names.
+fn without_place(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    text.strip_suffix(&place).map_or_else(|| text.clone(), str::to_owned)
 }
 
 /// Prints a message in text format, in the layout of protobuf's own printer and p4c.
@@ -61,7 +93,7 @@ pub fn print<M: Printed>(message: &M) -> Result<String, TextError> {
     Ok(format!("# proto-file: {}\n# proto-message: {}\n\n{text}", M::FILE, M::NAME))
 }
 
-/// A message that can be printed in text format or as JSON.
+/// A message that can be printed and parsed, in text format or as JSON.
 pub trait Printed: Message {
     /// The full name of the message, including its package.
     const NAME: &'static str;
@@ -89,19 +121,15 @@ pub fn print_json<M: Printed>(message: &M) -> Result<String, TextError> {
 }
 
 fn dynamic<M: Printed>(message: &M) -> Result<DynamicMessage, TextError> {
-    let descriptor = named(M::NAME).ok_or(TextError::Descriptor(M::NAME))?;
-    DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice())
+    DynamicMessage::decode(descriptor::<M>()?, message.encode_to_vec().as_slice())
         .map_err(|_| TextError::Descriptor(M::NAME))
 }
 
 const NAME: &str = "p4.config.v1.P4Info";
 
-fn descriptor() -> Result<MessageDescriptor, TextError> {
-    named(NAME).ok_or(TextError::Descriptor(NAME))
-}
-
-fn named(name: &str) -> Option<MessageDescriptor> {
-    proto::pool().and_then(|pool| pool.get_message_by_name(name))
+fn descriptor<M: Printed>() -> Result<MessageDescriptor, TextError> {
+    let found = proto::pool().and_then(|pool| pool.get_message_by_name(M::NAME));
+    found.ok_or(TextError::Descriptor(M::NAME))
 }
 
 fn syntax_error(text: &str, error: &prost_reflect::text_format::ParseError) -> TextError {
@@ -184,6 +212,19 @@ mod tests {
         );
         let error = parse("pkg_info {\n").unwrap_err();
         assert!(matches!(error, TextError::Syntax { line: 2, column: 1, .. }), "{error}");
+    }
+
+    #[test]
+    fn requests_are_printed_and_parsed_unchanged() {
+        let text = "updates { type: INSERT entity { table_entry { table_id: 7 match { field_id: 1 \
+                    exact { value: \"\\n\\000\" } } priority: 3 } } }";
+        let request: WriteRequest = parse_message(text).unwrap();
+        assert_eq!(request.updates.len(), 1);
+        assert_eq!(parse_json::<WriteRequest>(&print_json(&request).unwrap()).unwrap(), request);
+        assert_eq!(parse_message::<WriteRequest>(&print(&request).unwrap()).unwrap(), request);
+        let error = parse_json::<WriteRequest>("{\n \"update\": []}").unwrap_err();
+        assert!(matches!(error, TextError::Syntax { line: 2, .. }), "{error}");
+        assert!(parse_json::<WriteRequest>("{} {}").is_err());
     }
 
     #[test]

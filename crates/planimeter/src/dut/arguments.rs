@@ -11,6 +11,7 @@ use p4runtime::client::ClientTls;
 use packetio::PortSpec;
 use statistics::Condition;
 
+use super::own_entries::{self, Entries};
 use super::thresholds;
 use crate::failure::Failure;
 use crate::output::ForPapers;
@@ -45,6 +46,10 @@ written, with packets in between, and the shortest one that shows a fault is kep
 pub(super) const EACH_KIND: &str = "each-kind";
 
 const EXAMPLES: &str = "\
+With a file of --entries, the tests of updates, the sustained rate, reads, capacity and effects use its entries of one table: that of \
+--table, or the one with the most. Modified entries get the action of the next entry of the table with another action or \
+other parameters. Entries that the switch has already are not touched, so the file must not have their keys.
+
 Tests:
   updates   For each load (updates in a request, and requests that wait for answers): entries are inserted for --time, then \
 all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
@@ -53,8 +58,8 @@ Further values of --occupancy, --atomicity and --table are measured with the lar
   sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
 response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
 about a minute. With --quick, each rate is tried once, and no confidence is stated.
-  reads     All entries of the table are read again and again. P4Runtime: with --program and --port, also the direct counter \
-of an entry while packets are counted: how old its value is.
+  reads     All entries of the table are read again and again. With --port, and for P4Runtime --program, also a counter while packets are \
+counted: how old its value is. P4Runtime: the direct counter of the table; OpenFlow: the packets in the statistics of a flow.
   capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
@@ -96,6 +101,9 @@ Examples:
   How many entries a table holds, beyond the size that the program declares:
     planimeter dut 127.0.0.1:9559 --plan capacity --entries 2M
 
+  How fast a switch takes the entries of a file:
+    planimeter dut 127.0.0.1:9559 --plan updates,reads --entries entries.txtpb
+
   When packets obey updates, over virtual pairs that are connected to ports 1, 2 and 3 of the switch, as root:
     planimeter dut 127.0.0.1:9559 --plan effects --program programs/l2.p4 --port 1@veth1 --port 2@veth3 --port 3@veth5
 
@@ -121,7 +129,7 @@ pub(super) const THRESHOLD: &str = "\
 Fail, with exit status 1, unless the condition holds: a figure, one of <, <=, >, >=, ==, !=, and a number (10k, 200us, 0). \
 A figure that was not measured breaks its condition. Figures are insert-rate, modify-rate and delete-rate (updates per second, at \
 the load with the highest rate), sustained-rate (the highest that is sustained, with --plan sustained), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
-second), wrong-reads, capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
+second), wrong-reads, stale-counters (values of a counter that are certainly older than their request), capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
 (packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
 packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary), early-timeouts, \
 meter-deviations (rates, bursts and excesses of meters that certainly deviate) and group-faults (groups whose shares certainly differ from their weights).";
@@ -155,9 +163,11 @@ pub(crate) struct Arguments {
     /// or with each-kind one table of each match kind, are compared in the test of updates
     #[arg(long, value_name = "NAME")]
     pub(super) table: Vec<String>,
-    /// The most entries that are inserted
-    #[arg(long, value_name = "COUNT", default_value = "100k", value_parser = decimal)]
-    pub(super) entries: u64,
+    /// The most entries that are made, or a file with the entries that are used instead. P4Runtime:
+    /// a WriteRequest (text, JSON or binary), or a runtime.json of the p4lang tutorials; OpenFlow:
+    /// flows as `ovs-ofctl dump-flows` prints them
+    #[arg(long, value_name = "COUNT|FILE", default_value = "100k", value_parser = own_entries::entries)]
+    pub(super) entries: Entries,
     /// The numbers of updates in a request, such as 1,10,100 or 2^0..2^10
     #[arg(long, value_name = "LIST", default_value = "1,10,100,1000",
         value_parser = list_of("a count such as 100 or 2^7", sizes_of))]
@@ -220,7 +230,7 @@ pub(crate) struct Arguments {
 /// The flags with which a switch is judged instead of measured.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Conformance, instead of a measurement")]
-#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "program", "quick"])]
+#[group(id = "judging", multiple = true, conflicts_with_all = ["plan", "table", "program", "quick", "entries"])]
 pub(super) struct Judging {
     /// Try the requirements of the specification of P4Runtime, or of OpenFlow
     #[arg(long, conflicts_with_all = ["fuzz", "replay"])]

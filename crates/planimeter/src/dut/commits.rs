@@ -147,7 +147,11 @@ mod tests {
         let bad = Measured {
             verified: vec![committed(1, Some(lost))],
             reconciled: vec![committed(48, None)],
-            refusal: Some(Refusal { code: "Internal".to_owned(), message: "no".to_owned() }),
+            refusal: Some(Refusal {
+                code: "Internal".to_owned(),
+                message: "no".to_owned(),
+                entry: None,
+            }),
             ..Measured::default()
         };
         let found = findings(&bad).join("\n");

@@ -11,9 +11,6 @@ use statistics::{Estimate, Unit};
 /// Returns sentences about the latency of single digests, and about each kind of fault.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
-    if let Some(lack) = &found.lack {
-        findings.push(format!("digests: {lack}"));
-    }
     let at_once = found.deliveries.iter().find(|one| one.config.max_timeout.is_zero());
     if let Some(time) = at_once.and_then(|one| percentile(one, 0.5)) {
         findings.push(format!(
@@ -35,6 +32,11 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     }
     findings.extend(found.repetition.iter().flat_map(of_repetition));
     findings
+}
+
+/// Returns the reason why digests were not measured.
+pub(super) fn note(found: &Measured) -> Option<String> {
+    found.lack.as_ref().map(|lack| format!("digests: {lack}"))
 }
 
 fn of_repetition(found: &Repetition) -> Vec<String> {

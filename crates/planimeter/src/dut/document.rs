@@ -2,7 +2,7 @@
 
 use ::dut::capacity::{self, Ending};
 use ::dut::updates::Limit;
-use ::dut::{Outcome, Protocol, Target, reads};
+use ::dut::{Outcome, Protocol, Refusal, Subject, Target, reads};
 use provenance::Provenance;
 use report::page::document::{Document, Section};
 use report::page::{Cell, Figure, Table};
@@ -27,12 +27,7 @@ pub(super) fn of(
         kind: "dut",
         title: title(target, &subject.protocol),
         findings: Vec::new(),
-        notes: vec![format!(
-            "Table {}, key {}; entries have action {}.",
-            subject.table,
-            subject.keys.join("; "),
-            subject.action
-        )],
+        notes: subject_notes(subject),
         partial: None,
         claims: Vec::new(),
         sections: Vec::new(),
@@ -44,12 +39,6 @@ pub(super) fn of(
             "The table had {} entries before the measurement, which was made beside them.",
             subject.present
         ));
-    }
-    if !subject.is_modifiable {
-        document.notes.push(
-            "The action has no parameters, so a modification writes what the entry has already."
-                .to_owned(),
-        );
     }
     if !outcome.updates.is_empty() {
         document.findings.extend(updates::findings(&outcome.updates));
@@ -90,11 +79,18 @@ pub(super) fn of(
     }
     if let Some(found) = &outcome.slow_path {
         document.findings.extend(slow_path::findings(found));
-        document.sections.push(slow_path::section(found, &subject.protocol));
+        document.notes.extend(slow_path::notes(found));
+        // Without packets that cross the control channel, there is nothing to show.
+        if !found.crossings.is_empty() || found.reactions.iter().any(|round| !round.is_empty()) {
+            document.sections.push(slow_path::section(found, &subject.protocol));
+        }
     }
     if let Some(found) = &outcome.digests {
         document.findings.extend(digests::findings(found));
-        document.sections.push(digests::section(found));
+        document.notes.extend(digests::note(found));
+        if found.lack.is_none() {
+            document.sections.push(digests::section(found));
+        }
     }
     if let Some(found) = outcome.roles.as_ref().filter(|found| !found.takeovers.is_empty()) {
         document.findings.extend(roles::findings(found));
@@ -121,6 +117,7 @@ pub(super) fn of(
             outcome.late_errors
         ));
     }
+    document.notes.extend(outcome.notes.iter().cloned());
     for failure in &outcome.failures {
         document.lacks(failure);
     }
@@ -128,6 +125,52 @@ pub(super) fn of(
         document.lacks("interrupted");
     }
     document
+}
+
+/// Returns notes about the table and the entries of the measurement.
+fn subject_notes(subject: &Subject) -> Vec<String> {
+    let Subject { table, keys, action, own_file, is_modifiable, usable, .. } = subject;
+    let mut about = format!("Table {table}");
+    if !keys.is_empty() {
+        about.push_str(&format!(", key {}", keys.join("; ")));
+    }
+    let about = match own_file {
+        None => format!("{about}; entries have action {action}."),
+        Some(file) if action.is_empty() => {
+            format!("{about}; the {usable} entries are those of {}.", file.name)
+        }
+        Some(file) => {
+            format!(
+                "{about}; the {usable} entries are those of {}, with action {action}.",
+                file.name
+            )
+        }
+    };
+    let mut notes = vec![about];
+    if let Some(file) = own_file.as_ref().filter(|file| file.left_out > 0) {
+        notes.push(format!(
+            "{} has {} further entities, such as entries of other tables; they are not written.",
+            file.name, file.left_out
+        ));
+    }
+    if !is_modifiable {
+        let why = match own_file {
+            None => "The action has no parameters",
+            Some(_) => "All entries have the same action with the same parameters",
+        };
+        notes.push(format!("{why}, so a modification writes what the entry has already."));
+    }
+    notes
+}
+
+/// Returns the words for a refusal: what the switch answered, and to which entry if it is one of a
+/// file.
+pub(super) fn refusal_words(refusal: &Refusal) -> String {
+    let message = refusal.message.trim_end_matches('.');
+    match &refusal.entry {
+        None => format!("{}: {message}", refusal.code),
+        Some(entry) => format!("{}: {message}, for {entry}", refusal.code),
+    }
 }
 
 fn has_packets(target: &Target) -> bool {
@@ -241,7 +284,7 @@ fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
         first.unwrap_or_else(|| Cell::text("none was refused")),
     ]);
     if let Ending::Refused(refusal) = &found.ending {
-        let answer = format!("{}: {}", refusal.code, refusal.message);
+        let answer = refusal_words(refusal);
         table.row([Cell::text("answer to a further entry"), Cell::text(answer)]);
     }
     if let Some(missing) = found.missing {

@@ -32,7 +32,7 @@ impl Arguments {
             ));
         }
         let has = |test| self.plan.contains(&test);
-        let entries = usize::try_from(self.entries).unwrap_or(usize::MAX);
+        let entries = usize::try_from(self.entries.count()).unwrap_or(usize::MAX);
         let with_packets = self.has_packets()?;
         let effects = (with_packets && has(Test::Effects)).then(|| self.effects());
         let is_openflow = self.openflow.openflow.is_some();
@@ -43,7 +43,7 @@ impl Arguments {
             reactions: 20,
         });
         Ok(Plan {
-            entries: self.entries,
+            entries: self.entries.count(),
             updates: has(Test::Updates).then(|| rates::Settings {
                 loads: self.loads(),
                 base: self.base_load(),
@@ -60,7 +60,7 @@ impl Arguments {
                 is_rough: self.quick,
             }),
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
-            counters: (with_packets && !is_openflow && has(Test::Reads))
+            counters: (with_packets && has(Test::Reads))
                 .then_some(ages::Settings { readings: if self.quick { 50 } else { 500 } }),
             capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
             effects,
@@ -227,8 +227,11 @@ impl Arguments {
         if let Some(address) = self.openflow.openflow {
             let versions = self.openflow.openflow_version.into_iter().collect();
             let matching = self.openflow.matching;
-            let listening = Listening { address, versions, tls: self.tls.openflow()?, matching };
+            let flows = self.entries.of_openflow()?;
+            let tls = self.tls.openflow()?;
+            let listening = Listening { address, versions, tls, matching, flows };
             let has_packets = plan.effects.is_some()
+                || plan.counters.is_some()
                 || plan.slow_path.is_some()
                 || plan.meters.is_some()
                 || plan.groups.is_some();
@@ -236,14 +239,26 @@ impl Arguments {
             return Ok(Target::OpenFlow { listening, ports });
         }
         let table = self.first_table();
+        let entries = self.entries.of_p4runtime()?;
         let (mut traffic, mut slow_path, mut digests) = (None, None, None);
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
             let is_beside = plan.counters.is_some() || plan.commits.is_some();
             let has_effects = plan.effects.is_some() || (is_beside && !wires.is_empty());
-            if has_effects || plan.meters.is_some() || plan.groups.is_some() {
+            if let Some(file) = entries.as_deref().filter(|_| has_effects) {
+                let made =
+                    traffic::own::effects(program.clone(), wires.clone(), file, table, rules);
+                traffic = match made {
+                    Ok(made) => Some(Box::new(made)),
+                    Err(refused) if plan.effects.is_some() => return Err(refused),
+                    // The tests beside that of effects can be made without packets.
+                    Err(_) => None,
+                };
+            }
+            let has_made = has_effects && entries.is_none();
+            if has_made || plan.meters.is_some() || plan.groups.is_some() {
                 let made = traffic::Made::of(program.clone(), rules)?;
-                if has_effects {
+                if has_made {
                     traffic = Some(Box::new(made.effects(wires.clone(), table)?));
                 }
                 if let Some(settings) = &mut plan.meters {
@@ -272,7 +287,7 @@ impl Arguments {
             tls: self.tls.p4runtime()?,
         };
         let table = table.map(str::to_owned);
-        Ok(Target::P4Runtime { device, table, traffic, slow_path, digests })
+        Ok(Target::P4Runtime { device, table, entries, traffic, slow_path, digests })
     }
 
     /// Returns an error if the program shows nothing of a test that the user has named.

@@ -39,8 +39,12 @@ pub(crate) fn findings(found: &Measured) -> Vec<String> {
             found.without_reaction
         ));
     }
-    findings.extend(found.lacks.iter().map(|lack| format!("slow path: {lack}")));
     findings
+}
+
+/// Returns the reasons why parts were not measured.
+pub(crate) fn notes(found: &Measured) -> Vec<String> {
+    found.lacks.iter().map(|lack| format!("slow path: {lack}")).collect()
 }
 
 /// Returns a text for each kind of fault (loss, reordering, repetition) of the packets that were

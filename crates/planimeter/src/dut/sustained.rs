@@ -7,7 +7,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::Unit;
 
-use super::document::limit_words;
+use super::document::{limit_words, refusal_words};
 
 fn per_second(rate: f64) -> Value {
     Value::new(rate, Unit::PerSecond)
@@ -76,10 +76,10 @@ pub(super) fn section(measured: &Measured) -> Section {
         Value::new(found.disturbed_trials.into(), Unit::Count).into(),
     ]);
     results.row([Cell::text("entries too many or too few"), count(measured.wrong)]);
-    let refused = measured.refusal.as_ref().map(|refusal| {
-        let message = refusal.message.trim_end_matches('.');
-        format!("The first refusal was {}: {message}.", refusal.code)
-    });
+    let refused = measured
+        .refusal
+        .as_ref()
+        .map(|refusal| format!("The first refusal was {}.", refusal_words(refusal)));
     Section {
         id: "sustained".to_owned(),
         title: "Sustained rate of updates".to_owned(),

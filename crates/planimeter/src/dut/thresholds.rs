@@ -1,10 +1,10 @@
 //! The figures that conditions of `--threshold` may name.
 
-use ::dut::effects::Summary;
+use ::dut::effects::{Gap, Summary};
 use ::dut::groups::Distribution;
 use ::dut::meters::MeasuredMeter;
 use ::dut::slow_path::{Crossing, Direction};
-use ::dut::updates::{Load, Measured};
+use ::dut::updates::Measured;
 use ::dut::{Operation, Outcome};
 use statistics::{Condition, Estimate, Unit};
 
@@ -31,7 +31,7 @@ const fn count(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Figure
     Figure { name, unit: Unit::Count, value }
 }
 
-const FIGURES: [Figure; 25] = [
+const FIGURES: [Figure; 26] = [
     rate("insert-rate", |outcome| highest_rate(outcome, Operation::Insert)),
     rate("modify-rate", |outcome| highest_rate(outcome, Operation::Modify)),
     rate("delete-rate", |outcome| highest_rate(outcome, Operation::Delete)),
@@ -44,6 +44,10 @@ const FIGURES: [Figure; 25] = [
     time("delete-p99", |outcome| answered(outcome, Operation::Delete, 0.99)),
     rate("read-rate", |outcome| mean(&outcome.reads.as_ref()?.rates)),
     count("wrong-reads", |outcome| Some(outcome.reads.as_ref()?.wrong as f64)),
+    count("stale-counters", |outcome| {
+        let ages = outcome.counters.as_ref()?.ages.iter();
+        Some(ages.filter(|age| age.least > Gap(0)).count() as f64)
+    }),
     count("capacity", |outcome| Some(outcome.capacity.as_ref()?.entries as f64)),
     count("after", |outcome| effects(outcome, |kind| kind.early)),
     count("lost", |outcome| effects(outcome, |kind| kind.losses.changes.wrong)),
@@ -132,7 +136,8 @@ fn highest_rate(outcome: &Outcome, operation: Operation) -> Option<f64> {
 /// Returns a percentile of the time until the switch answers a request of one update, while no other
 /// request waits.
 fn answered(outcome: &Outcome, operation: Operation, share: f64) -> Option<f64> {
-    let single = of_operation(outcome, operation).find(|one| one.load == Load::new(1, 1))?;
+    let is_single = |one: &&Measured| (one.load.batch, one.load.window) == (1, 1);
+    let single = of_operation(outcome, operation).find(is_single)?;
     latency(single, share).map(|time| time.value)
 }
 
@@ -151,8 +156,10 @@ mod tests {
     use std::time::Duration;
 
     use ::dut::capacity::{self, Ending};
+    use ::dut::counters;
+    use ::dut::effects::Range;
     use ::dut::meters::{Bucket, Control, Found, Level, Observed, TokenUnit};
-    use ::dut::updates::LoadedTable;
+    use ::dut::updates::{Load, LoadedTable};
     use ::dut::{Phase, Protocol, Subject, groups, meters, reads};
     use statistics::Interval;
 
@@ -183,6 +190,7 @@ mod tests {
                 keys: Vec::new(),
                 action: String::new(),
                 is_modifiable: false,
+                own_file: None,
                 present: 0,
                 usable: 0,
             },
@@ -213,6 +221,7 @@ mod tests {
             groups: None,
             timeouts: Vec::new(),
             late_errors: 0,
+            notes: Vec::new(),
             failures: Vec::new(),
         }
     }
@@ -241,6 +250,38 @@ mod tests {
     fn is_broken(outcome: &Outcome, condition: &str) -> bool {
         let condition = threshold::condition(&METRICS)(condition).expect("a condition");
         !broken(outcome, &[condition], false).is_empty()
+    }
+
+    /// The load of single requests has the first occupancy, and the first atomicity, of those that
+    /// are varied.
+    #[test]
+    fn latencies_are_those_of_single_requests_into_a_table_with_entries() {
+        let mut occupied = outcome(&[1000.0]);
+        for one in &mut occupied.updates {
+            one.load.occupancy = 50;
+            for round in &mut one.rounds {
+                let call = |at: u64| ::dut::Call {
+                    sent: Duration::ZERO,
+                    answered: Duration::from_millis(at),
+                    updates: 1,
+                    refused: 0,
+                };
+                round.calls = (1..=1000).map(|_| call(3)).collect();
+            }
+        }
+        assert!(!is_broken(&occupied, "insert-p50 < 4ms"));
+        assert!(is_broken(&occupied, "insert-p50 < 2ms"));
+    }
+
+    #[test]
+    fn values_of_a_counter_are_counted_that_are_older_than_their_request() {
+        let age = |least| Range { least: Gap(least), most: Gap(9_000_000) };
+        let ages = vec![age(0), age(5_000_000), age(7_000_000)];
+        let counters = Some(counters::Measured { ages, ..counters::Measured::default() });
+        let found = Outcome { counters, ..outcome(&[]) };
+        assert!(!is_broken(&found, "stale-counters == 2"));
+        assert!(is_broken(&found, "stale-counters == 0"));
+        assert!(is_broken(&outcome(&[]), "stale-counters == 0"), "it was not measured");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod groups;
 mod meters;
+pub(super) mod own;
 
 use std::sync::Arc;
 use std::time::Duration;

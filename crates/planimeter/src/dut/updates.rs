@@ -8,7 +8,7 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::document::{limit_words, rate};
+use super::document::{limit_words, rate, refusal_words};
 
 /// Returns the findings: the highest rate of each operation, and flows that the switch lost.
 pub(super) fn findings(measured: &[Measured]) -> Vec<String> {
@@ -269,10 +269,11 @@ fn text(measured: &[Measured]) -> Vec<String> {
     text.append(&mut unimplemented);
     let refusals =
         measured.iter().flat_map(|one| &one.rounds).filter_map(|one| one.refusal.as_ref());
-    text.extend(refusals.take(1).map(|refusal| {
-        let message = refusal.message.trim_end_matches('.');
-        format!("The first refusal was {}: {message}.", refusal.code)
-    }));
+    text.extend(
+        refusals
+            .take(1)
+            .map(|refusal| format!("The first refusal was {}.", refusal_words(refusal))),
+    );
     text
 }
 
@@ -314,7 +315,8 @@ mod tests {
     fn each_table_varies_one_property_of_the_base() {
         let base = Load::new(100, 8);
         let atomicity = BatchAtomicity::DataplaneAtomic;
-        let refusal = Refusal { code: "Unimplemented".to_owned(), message: "no.".to_owned() };
+        let refusal =
+            Refusal { code: "Unimplemented".to_owned(), message: "no.".to_owned(), entry: None };
         let refused = Measured {
             unimplemented: Some(refusal),
             rounds: Vec::new(),

@@ -654,6 +654,126 @@ fn an_interrupted_test_of_groups_leaves_no_group() {
     assert!(!text.contains("it was not changed"), "{text}");
 }
 
+/// Writes a runtime.json with routes of `programs/router.p4` to three ports in turn, and returns its
+/// path.
+fn routes(folder: &Path, count: usize) -> String {
+    let neighbour = r#"{"table": "neighbours", "match": {"meta.next_hop": "10.9.9.1"},
+        "action_name": "to_neighbour", "action_params": {"destination": "02:00:00:00:00:09"}}"#;
+    let route = |number: usize| {
+        format!(
+            r#"{{"table": "routes", "match": {{"headers.ipv4.destination": ["10.{}.{}.0", 24]}},
+                "action_name": "via", "action_params": {{"next_hop": "10.9.9.1", "port": {}}}}}"#,
+            number / 256,
+            number % 256,
+            2 + number % 2
+        )
+    };
+    let all: Vec<String> =
+        std::iter::once(neighbour.to_owned()).chain((0..count).map(route)).collect();
+    let path = folder.join("routes.json");
+    let text = format!(r#"{{"target": "bmv2", "table_entries": [{}]}}"#, all.join(","));
+    std::fs::write(&path, text).expect("it is written");
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_switch_is_measured_with_the_entries_of_a_file() {
+    let switch = Switch::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = routes(folder.path(), 100);
+    let run = folder.path().join("run");
+    let place = run.to_string_lossy();
+    let plan = "updates,reads,capacity,roles,sustained";
+    let words = [&switch.1, "--quick", "--quiet", "--plan", plan, "--entries", &file, "-o", &place];
+    let output = planimeter("dut", &words);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("the 100 entries are those of"), "{text}");
+    assert!(text.contains("has 1 further entities"), "{text}");
+    assert!(text.contains("capacity: at least 100 entries"), "{text}");
+    let result = document::result(&run);
+    let rows = result["sections"][0]["tables"][0]["rows"].as_array().expect("rows");
+    // No request has more updates than there are entries.
+    let batches: Vec<f64> = rows.iter().filter_map(|row| row[1]["value"].as_f64()).collect();
+    assert!(batches.contains(&10.0) && batches.iter().all(|batch| *batch <= 100.0), "{batches:?}");
+    for row in rows {
+        assert!(row[3]["value"].as_f64().expect("a rate") > 0.0, "{row}");
+        assert_eq!(row[6]["value"], 0.0, "nothing is refused: {row}");
+    }
+    browser::check(&run);
+    // The switch is as it was.
+    let again = folder.path().join("again").to_string_lossy().into_owned();
+    let output =
+        planimeter("dut", &[&switch.1, "--plan", "reads", "--quick", "--quiet", "-o", &again]);
+    assert!(!stdout(&output).contains("entries before the measurement"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_file_of_entries_that_cannot_be_used_says_why() {
+    let switch = Switch::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("it is written");
+        path.to_string_lossy().into_owned()
+    };
+    let good = std::fs::read_to_string(routes(folder.path(), 3)).expect("it is there");
+    let cases = [
+        (file("a.json", &good.replace("routes", "paths")), "has no table 'paths'"),
+        (
+            file("b.json", &good.replace("10.0.2.0", "10.0.1.0")),
+            "update 4: it has the key of update 3",
+        ),
+        (
+            file("c.txtpb", "updates { type: DELETE entity { table_entry { table_id: 1 } } }"),
+            "update 1: its type is DELETE",
+        ),
+        (
+            file("d.txtpb", "updates { type: INSERT entity { table_entry { table_id: 1 } } }"),
+            "no table with the id 1",
+        ),
+        (file("e.txtpb", "updates { typ: INSERT }"), "line 1, column"),
+        (file("f.txt", "priority=1,ip actions=drop\n"), "no WriteRequest"),
+        (folder.path().join("none").to_string_lossy().into_owned(), "nor is there a file"),
+    ];
+    for (file, why) in &cases {
+        let output =
+            planimeter("dut", &[&switch.1, "--plan", "reads", "--quiet", "--entries", file]);
+        assert_eq!(output.status.code(), Some(2), "{file}: {}", stderr(&output));
+        assert!(stderr(&output).contains(why), "{file}: {}", stderr(&output));
+    }
+    let flows = file("flows.txt", "reg0=1 actions=2\n");
+    let output = planimeter("dut", &["--openflow", "127.0.0.1:0", "--quiet", "--entries", &flows]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("line 1: the condition `reg0=1`"), "{}", stderr(&output));
+}
+
+#[test]
+fn packets_show_the_entries_of_a_file() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/router.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let file = routes(folder.path(), 20);
+    let mut command = effects(&namespace, &switch, "router.p4", &run);
+    let output = command.args(["--quick", "--entries", &file]).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let result = document::result(&run);
+    let tables = &result["sections"][0]["tables"];
+    let rows = |table: usize| tables[table]["rows"].as_array().expect("rows");
+    // One rule, and four, are inserted, modified and deleted.
+    assert_eq!(rows(0).len(), 6, "{}", stdout(&output));
+    for (times, outcomes) in rows(0).iter().zip(rows(1)) {
+        assert_eq!(times[1]["value"], 10.0, "{times}");
+        assert!(outcomes[3]["value"].as_f64().expect("a count") > 0.0, "{outcomes}");
+        for column in 4..=7 {
+            assert_eq!(outcomes[column]["value"], 0.0, "{outcomes}");
+        }
+    }
+}
+
 #[test]
 fn packets_need_a_program_and_ports() {
     let switch = router();

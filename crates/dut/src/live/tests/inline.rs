@@ -19,7 +19,7 @@ use super::super::bench::Bench;
 use super::super::control::{Control, Moments};
 use super::super::{Ports, Settings, Wire};
 use crate::effects::{Moment, Span, Transition};
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::flows::{FlowEntry, FlowMaker, FlowMatch, Output, Selector};
 use crate::outlet::Outlet;
@@ -113,13 +113,15 @@ impl InlineControl {
         let port = match entry.output {
             Output::Port(port) => port,
             Output::Back => 1,
-            Output::Nowhere | Output::Controller | Output::Metered { .. } | Output::Group(_) => {
-                panic!("every state is visible")
-            }
+            Output::Nowhere
+            | Output::Controller
+            | Output::Metered { .. }
+            | Output::Group(_)
+            | Output::OfFile(_) => panic!("every state is visible"),
         };
         let mut state = self.switch.state();
         match entry.selects {
-            Selector::Rest => state.rest = port,
+            Selector::Rest | Selector::Beneath => state.rest = port,
             Selector::One(number) => {
                 let packet = self.maker.packet(number);
                 let destination = *packet.first_chunk().expect("an Ethernet header");
@@ -202,7 +204,7 @@ fn brackets_contain_the_moment_of_change() {
     let wires = (1..=PORTS).map(|number| Wire(format!("{number}@lo").parse().expect("a port")));
     let ports = Ports { wires: wires.collect(), rules: RULES };
     let numbers: Vec<EntryNumber> = (0..RULES as u64).map(EntryNumber).collect();
-    let made = ports.flows(maker, &numbers);
+    let made = ports.flows(&maker, &numbers).expect("they are made");
     let flows: Vec<_> = made.flows.iter().collect();
     let mut control = InlineControl {
         switch,

@@ -7,7 +7,7 @@ use controllers::openflow::SwitchConnection;
 use openflow::wire::{Header, MessageType};
 use openflow::{ErrorReason, Version, Xid, v1_0, v1_3};
 
-use crate::entries::EntryNumber;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::flows::ReportedMatch;
 use crate::tag::Tag;
@@ -103,6 +103,7 @@ pub(super) fn refusal(version: Version, header: &Header<&[u8]>) -> Refusal {
     Refusal {
         code: reason.map_or_else(|| "unknown error".to_owned(), |reason| reason.to_string()),
         message: format!("OpenFlow error type {kind}, code {code}"),
+        entry: None,
     }
 }
 
@@ -159,6 +160,8 @@ pub(super) struct Series<'a> {
     pub(super) flying: VecDeque<Flying<'a>>,
     /// The requests that were answered, in the order of [`Phase::calls`].
     ended: Vec<Flying<'a>>,
+    /// The first entry that the switch refused.
+    pub(super) refused: Option<EntryNumber>,
     pub(super) failure: Option<DutError>,
 }
 
@@ -182,6 +185,9 @@ impl Series<'_> {
                 let flying = self.flying.iter_mut().find_map(|one| Some((one.position(xid)?, one)));
                 if let Some((position, one)) = flying {
                     one.refused.push(position);
+                    if self.phase.refusal.is_none() {
+                        self.refused = one.numbers.get(position).copied();
+                    }
                 } else {
                     self.note_late(xid);
                 }

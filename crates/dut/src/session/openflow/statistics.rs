@@ -10,7 +10,7 @@ use openflow::{PortNumber, Version, Xid, v1_0, v1_3};
 use super::replies::{Reply, refusal, refused};
 use super::{LOOK, OpenFlowChannel};
 use crate::error::DutError;
-use crate::flows::{PRIORITY, ReportedMatch};
+use crate::flows::{FlowEntry, FlowIdentity, PRIORITY, ReportedMatch};
 use crate::window::TIMEOUT;
 
 /// The time that a switch has to list flows which it has accepted, and to delete others.
@@ -22,10 +22,16 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ReportedFlow {
     table: u8,
-    priority: u16,
+    pub(super) priority: u16,
     pub(super) matching: ReportedMatch,
     /// Whether the entry has no timeout.
     is_permanent: bool,
+}
+
+impl ReportedFlow {
+    pub(super) fn identity(&self) -> FlowIdentity {
+        FlowIdentity::of(self.table, self.priority, &self.matching)
+    }
 }
 
 /// The largest number of parts of an answer, each of which has at most 64 KiB. A switch with a
@@ -87,11 +93,16 @@ impl OpenFlowChannel {
 
     /// Returns the flows among `flows` that this measurement has inserted.
     fn own_of<'a>(&'a self, flows: &'a [ReportedFlow]) -> impl Iterator<Item = &'a ReportedFlow> {
-        let maker = self.maker;
+        let maker = &self.maker;
         flows.iter().filter(move |flow| {
             let is_made = flow.priority == PRIORITY && maker.value_of(&flow.matching).is_some()
                 || flow.priority == PRIORITY - 1 && maker.is_rest(&flow.matching);
-            is_made && !self.before.contains(*flow)
+            let is_made = is_made
+                || maker.own().is_some_and(|own| own.beneath() == flow.priority)
+                    && maker.is_rest(&flow.matching);
+            let is_own =
+                || !self.identities.is_empty() && self.identities.contains(&flow.identity());
+            (is_made || is_own()) && !self.before.contains(*flow)
         })
     }
 
@@ -152,9 +163,80 @@ impl OpenFlowChannel {
         Ok(found)
     }
 
-    /// Returns the number of entries that table 0 can hold.
+    /// Requests the statistics of a flow entry.
+    pub(crate) fn ask_packets(&mut self, entry: FlowEntry) -> Result<CountRequest, DutError> {
+        let (version, xid, table) = (self.version(), self.take_xid(), self.table());
+        let failed = |error: &dyn std::fmt::Display| malformed("flow statistics", error);
+        let reported =
+            self.maker.reported(version, entry.selects).map_err(|error| failed(&error))?;
+        let priority = self.maker.priority(entry.selects);
+        let identity = FlowIdentity::of(table, priority, &reported);
+        let out = self.connection.out();
+        let encoded = match reported {
+            ReportedMatch::V1_0(matching) => {
+                let asked = v1_0::FlowStatsRequest {
+                    match_fields: *matching,
+                    table_id: table,
+                    ..v1_0::FlowStatsRequest::default()
+                };
+                v1_0::Message::StatsRequest(v1_0::StatsRequestBody::Flow(asked).into())
+                    .encode(xid, out)
+            }
+            ReportedMatch::V1_3(match_fields) => {
+                let asked = v1_3::FlowStatsRequest {
+                    match_fields,
+                    table_id: TableId(table),
+                    ..v1_3::FlowStatsRequest::all()
+                };
+                v1_3::Message::MultipartRequest(v1_3::MultipartRequestBody::Flow(asked).into())
+                    .encode(xid, out)
+            }
+        };
+        encoded.map_err(|error| failed(&error))?;
+        self.flush()?;
+        Ok(CountRequest { xid, identity, packets: None })
+    }
+
+    /// Looks once for the answer to a request, and returns the number of packets that the switch
+    /// has counted. Returns `None` if the answer has not arrived.
+    ///
+    /// # Errors
+    /// Returns an error if the switch refuses the request, or does not list the flow entry.
+    pub(crate) fn look_for_packets(
+        &mut self,
+        request: &mut CountRequest,
+    ) -> Result<Option<u64>, DutError> {
+        const WHAT: &str = "flow statistics";
+        self.flush()?;
+        let version = self.version();
+        let Self { connection, confirmed, .. } = self;
+        let mut outcome = Ok(false);
+        connection.receive(&mut |frame| {
+            let Ok(header) = Header::new_checked(frame) else { return };
+            if header.xid() != request.xid {
+                Reply::of(version, frame).iter().for_each(|reply| confirmed.note(reply));
+            } else if header.message_type() == MessageType::ERROR {
+                outcome = Err(refused(WHAT, &refusal(version, &header)));
+            } else if matches!(outcome, Ok(false)) {
+                outcome = part(version, frame, WHAT).map(|(statistics, is_last)| {
+                    request.note(&statistics);
+                    is_last
+                });
+            }
+        })?;
+        match (outcome?, request.packets) {
+            (false, _) => Ok(None),
+            (true, Some(packets)) => Ok(Some(packets)),
+            (true, None) => Err(DutError::Malformed {
+                what: WHAT,
+                cause: "the flow entry is not listed".to_owned(),
+            }),
+        }
+    }
+
+    /// Returns the number of entries that the table can hold.
     pub(super) fn ask_size(&mut self) -> Result<Option<u64>, DutError> {
-        let mut size = None;
+        let (mut size, own) = (None, self.table());
         let wanted = Wanted {
             what: "table statistics",
             v1_0: v1_0::StatsRequestBody::Table,
@@ -163,11 +245,11 @@ impl OpenFlowChannel {
         self.statistics(wanted, &mut |part| {
             let found = match part {
                 Statistics::V1_0(v1_0::StatsReplyBody::Table(tables)) => {
-                    tables.iter().find(|table| table.table_id == 0).map(|table| table.max_entries)
+                    tables.iter().find(|table| table.table_id == own).map(|table| table.max_entries)
                 }
                 Statistics::V1_3(v1_3::MultipartReplyBody::TableFeatures(tables)) => {
-                    let is_first = |table: &&TableFeatures| table.table_id == TableId(0);
-                    tables.iter().find(is_first).map(|table| table.max_entries)
+                    let is_own = |table: &&TableFeatures| table.table_id == TableId(own);
+                    tables.iter().find(is_own).map(|table| table.max_entries)
                 }
                 Statistics::V1_0(_) | Statistics::V1_3(_) => None,
             };
@@ -262,26 +344,9 @@ impl OpenFlowChannel {
             if parts > MAX_PARTS {
                 return Err(malformed(what, &format!("it has more than {MAX_PARTS} parts")));
             }
-            match version {
-                Version::V1_0 => match v1_0::Message::decode(frame) {
-                    Ok((_, v1_0::Message::StatsReply(reply))) => {
-                        let is_last = !reply.flags.contains(v1_0::StatsReplyFlags::MORE);
-                        take(Statistics::V1_0(reply.body));
-                        Ok(is_last)
-                    }
-                    Ok(_) => Err(malformed(what, &"another message")),
-                    Err(error) => Err(malformed(what, &error)),
-                },
-                Version::V1_3 => match v1_3::Message::decode(frame) {
-                    Ok((_, v1_3::Message::MultipartReply(reply))) => {
-                        let is_last = !reply.flags.contains(MultipartFlags::MORE);
-                        take(Statistics::V1_3(reply.body));
-                        Ok(is_last)
-                    }
-                    Ok(_) => Err(malformed(what, &"another message")),
-                    Err(error) => Err(malformed(what, &error)),
-                },
-            }
+            let (statistics, is_last) = part(version, frame, what)?;
+            take(statistics);
+            Ok(is_last)
         })
     }
 
@@ -325,6 +390,66 @@ impl OpenFlowChannel {
                 }
             }
         }
+    }
+}
+
+/// A request for the packets of a flow entry that waits for its answer.
+pub(crate) struct CountRequest {
+    xid: Xid,
+    identity: FlowIdentity,
+    /// The packets of the flow entry, once it is listed.
+    packets: Option<u64>,
+}
+
+impl CountRequest {
+    fn note(&mut self, part: &Statistics) {
+        match part {
+            Statistics::V1_0(v1_0::StatsReplyBody::Flow(flows)) => {
+                for flow in flows {
+                    let matching = ReportedMatch::V1_0(Box::new(flow.match_fields));
+                    self.take(flow.table_id, flow.priority, &matching, flow.packet_count);
+                }
+            }
+            Statistics::V1_3(v1_3::MultipartReplyBody::Flow(flows)) => {
+                for flow in flows {
+                    let matching = ReportedMatch::V1_3(flow.match_fields.clone());
+                    self.take(flow.table_id.0, flow.priority, &matching, flow.packet_count);
+                }
+            }
+            Statistics::V1_0(_) | Statistics::V1_3(_) => {}
+        }
+    }
+
+    fn take(&mut self, table: u8, priority: u16, matching: &ReportedMatch, packets: u64) {
+        if FlowIdentity::of(table, priority, matching) == self.identity {
+            self.packets = Some(packets);
+        }
+    }
+}
+
+/// Reads a part of an answer. Returns it with whether it is the last one.
+fn part(
+    version: Version,
+    frame: &[u8],
+    what: &'static str,
+) -> Result<(Statistics, bool), DutError> {
+    match version {
+        Version::V1_0 => match v1_0::Message::decode(frame) {
+            Ok((_, v1_0::Message::StatsReply(reply))) => {
+                let is_last = !reply.flags.contains(v1_0::StatsReplyFlags::MORE);
+                Ok((Statistics::V1_0(reply.body), is_last))
+            }
+            Ok(_) => Err(malformed(what, &"another message")),
+            Err(error) => Err(malformed(what, &error)),
+        },
+        Version::V1_3 => match v1_3::Message::decode(frame) {
+            Ok((_, v1_3::Message::MultipartReply(reply))) => {
+                let is_last = !reply.flags.contains(MultipartFlags::MORE);
+                Ok((Statistics::V1_3(reply.body), is_last))
+            }
+            Ok(_) => Err(malformed(what, &"another message")),
+            Err(error) => Err(malformed(what, &error)),
+        },
     }
 }
 

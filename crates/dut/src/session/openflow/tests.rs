@@ -16,11 +16,14 @@ use crate::updates::{self, Limit, Load, OtherTables};
 use crate::watch::Watch;
 use crate::{reads, sustained};
 
+mod own;
+
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
 
 fn target(version: Version, matching: FlowMatch) -> Target {
     let address = ([127, 0, 0, 1], 0).into();
-    let listening = Listening { address, versions: vec![version], tls: None, matching };
+    let listening =
+        Listening { address, versions: vec![version], tls: None, matching, flows: None };
     Target::OpenFlow { listening, ports: None }
 }
 
