@@ -166,7 +166,7 @@ def windows(interface, seconds, count):
 def rates(planimeter, options):
     """Measures each rate. Returns the largest error of a mean in percent, or None if the sender was
     too slow for one, so that it says nothing."""
-    columns = ["set", "frame", "offered", "measured, mean", "its error", "largest error", "99 % late"]
+    columns = ["set", "frame", "offered", "mean", "its error", "largest error", "99 % late"]
     print("| " + " | ".join(columns) + " |")
     print("| --- " * len(columns) + "|")
     worst, complete = 0.0, True

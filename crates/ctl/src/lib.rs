@@ -1,9 +1,9 @@
-//! The commands of a P4Runtime client, as people type them: `table add ipv4_lpm dst=10.0.0.0/8 ...`,
-//! and the same in the words of simple_switch_CLI: `table_add ipv4_lpm ... => ...`.
+//! The commands of a P4Runtime client, as people type them: `table add ipv4_lpm dst=10.0.0.0/8 ...`
+//! and, in the words of simple_switch_CLI, `table_add ipv4_lpm ... => ...`.
 //!
 //! The crate has no sockets. A [`Session`] finds names in the P4Info of a [`Device`], which the
-//! caller provides, makes requests, and returns results as [`Item`]s. [`view()`] shows an item as text
-//! and as JSON.
+//! caller provides, makes requests, and returns results as [`Item`]s. [`view()`] shows an item as
+//! text and as JSON.
 //!
 //! * [`run_line`] runs a command.
 //! * [`complete()`] says how the last word of a line can be completed.

@@ -191,6 +191,7 @@ pub(crate) fn inject(
             device_id,
             packets,
             delivery: delivery.into(),
+            tracing: None,
         };
         session.show("planimeter.switch.v1.InjectRequest", &request);
         return Ok(());

@@ -1,7 +1,7 @@
 //! Results as text and as JSON.
 //!
-//! The text of an entity that can be written is the command that writes it, so that a dump is a file
-//! of commands. What a command cannot set follows behind a `#`.
+//! The text of an entity that can be written is the command that writes it, so that a dump is a
+//! file of commands. What a command cannot set follows behind a `#`.
 
 mod arrays;
 mod entry;

@@ -34,6 +34,7 @@ fn main() {
         traffic: None,
         slow_path: None,
         digests: None,
+        entries: None,
     };
     let loads = vec![Load::new(1, 1), Load::new(1, 64), Load::new(100, 4), Load::new(1000, 4)];
     let plan = Plan {

@@ -32,7 +32,7 @@ use self::normal::{normal, without_counts};
 use self::parts::{Parts, parts};
 use self::scope::Scope;
 pub use self::sequence::{Packet, Request, Step};
-pub use self::settings::{Constraints, Settings};
+pub use self::settings::{ConstraintDuty, Settings};
 use crate::bench::{Bench, table_entry};
 use crate::channel::{ConnectError, Target, name};
 use crate::demands::Fault;
@@ -49,7 +49,7 @@ pub struct Fuzzed {
     /// The number of packets that were injected.
     pub packets: u64,
     /// The parts of the program's constraints.
-    pub constraints: Vec<Constrained>,
+    pub constraints: Vec<ConstraintPart>,
     /// The parts of the device that were left out, each with the reason.
     pub left_out: Vec<String>,
     /// The fault that was found; `None` if there is none.
@@ -71,7 +71,7 @@ pub struct Count {
 
 /// A part of a constraint on a table or action, which must hold by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Constrained {
+pub struct ConstraintPart {
     /// The table or action, such as `table MyIngress.acl`.
     pub owner: String,
     /// The text of the part.
@@ -173,7 +173,7 @@ pub(crate) fn fuzz_on(
 pub fn replay(
     target: &Target,
     means: Means,
-    constraints: Constraints,
+    constraints: ConstraintDuty,
     requests: Vec<Request>,
 ) -> Result<Fuzzed, ConnectError> {
     let mut bench = Bench::with(target, means)?;
@@ -215,7 +215,7 @@ struct Mismatch {
 struct Run<'a> {
     bench: &'a mut Bench,
     model: Model,
-    duty: Constraints,
+    duty: ConstraintDuty,
     /// The parts of the state that are written and compared.
     scopes: Vec<Scope>,
     /// The entities of these parts that the device had before, in normal form.
@@ -235,7 +235,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn new(bench: &'a mut Bench, duty: Constraints) -> Self {
+    fn new(bench: &'a mut Bench, duty: ConstraintDuty) -> Self {
         let Parts { written, left_out } = parts(bench);
         let mut run = Self {
             bench,
@@ -298,13 +298,13 @@ impl<'a> Run<'a> {
     }
 
     /// Returns the parts of all constraints.
-    fn constraints(&self) -> Vec<Constrained> {
+    fn constraints(&self) -> Vec<ConstraintPart> {
         let restrictions = self.bench.subject.restrictions().into_iter();
         let parts = restrictions.flat_map(|restriction| {
             restriction.parts().into_iter().enumerate().map(|(number, text)| {
                 let key = (restriction.owner.clone(), number);
                 let near_misses = self.near_misses.get(&key).copied().unwrap_or(0);
-                Constrained { owner: key.0, text, near_misses }
+                ConstraintPart { owner: key.0, text, near_misses }
             })
         });
         parts.collect()

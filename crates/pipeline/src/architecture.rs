@@ -136,6 +136,21 @@ impl Driver {
             _ => Err(RunError::internal("package")),
         }
     }
+
+    /// Completes a clone and the packet that was cloned; see
+    /// [`v1model::Blocks::go_on_with_clone`].
+    pub(crate) fn go_on_with_clone<'p, E: Engine<'p>>(
+        &self,
+        engine: &mut E,
+        clone: (v1model::BehindClone, [E::Value; 3]),
+        original: Option<v1model::Original<E::Value>>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        match self {
+            Self::V1model(blocks) => blocks.go_on_with_clone(engine, clone, original, outputs),
+            _ => Err(RunError::internal("package")),
+        }
+    }
 }
 
 /// The number of passes that a received packet and its copies have taken so far. A packet that

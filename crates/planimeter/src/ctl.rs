@@ -1,6 +1,9 @@
 //! `planimeter ctl`: commands of a P4Runtime client.
 
 mod arguments;
+mod failures;
+mod link;
+mod nothing;
 mod remote;
 mod shell;
 
@@ -19,7 +22,8 @@ use serde_json::json;
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
-use remote::{Nothing, Remote};
+use nothing::Nothing;
+use remote::Remote;
 
 pub(crate) use arguments::Arguments;
 

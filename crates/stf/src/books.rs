@@ -90,7 +90,7 @@ impl Books {
     }
 
     /// Adds to the hash what a switch sends for a packet of a source.
-    pub(super) fn hash(&mut self, sent: impl Hash) {
+    pub(super) fn hash_sent(&mut self, sent: impl Hash) {
         sent.hash(&mut self.hash);
         self.report.source_hash = self.hash.finish();
     }

@@ -132,8 +132,8 @@ pub enum StfError {
     HalfByte,
     /// A statement configures a single switch, but the script is for a network of switches.
     #[error(
-        "a network has packet, expect, no_packet, source, check_delay, check_packets, at and wait; what its switches \
-         hold is in their runtime files, or comes from such as `on s1 add ...`"
+        "a statement for one switch of a network begins with `on` and its name, such as `on s1 add ...`; the network \
+         itself has packet, expect, no_packet, source, check_delay, check_packets, at and wait"
     )]
     NotInNetwork,
     /// A statement about queues stands in a script for a single switch, where no time passes.

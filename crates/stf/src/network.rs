@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use self::agenda::{Agenda, Event, Rank};
+use self::agenda::{Agenda, Rank};
 use self::sources::Source;
-use self::travel::{Journey, Origin, Travel, Travelling};
+use self::travel::{Event, Journey, Origin, Travel, Travelling};
 use super::StfError;
 use super::books::Books;
 use super::outcome::{End, Options, QueueRecord, Report};
@@ -224,8 +224,11 @@ fn statement(
         // Checks were added before the script began.
         StatementKind::Check(check) => {
             let ports = [check.from, check.to];
-            let unknown = ports.iter().find(|port| !travel.network.outside.contains_key(port));
-            unknown.map_or(Ok(()), |port| Err(StfError::NoPort(*port)))?;
+            if let Some(unknown) =
+                ports.iter().find(|port| !travel.network.outside.contains_key(port))
+            {
+                return Err(StfError::NoPort(*unknown));
+            }
         }
         StatementKind::Expect { port, .. } if !travel.network.outside.contains_key(port) => {
             return Err(StfError::NoPort(*port));

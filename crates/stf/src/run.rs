@@ -133,6 +133,7 @@ fn stands_alone(kind: &StatementKind) -> bool {
         StatementKind::Packet { .. }
         | StatementKind::Expect { .. }
         | StatementKind::At(_)
+        | StatementKind::Queues { .. }
         | StatementKind::Source { .. }
         | StatementKind::On { .. }
         | StatementKind::Check(_)

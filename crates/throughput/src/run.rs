@@ -15,6 +15,7 @@
 
 mod beside;
 mod table_access;
+mod trees;
 
 pub use beside::{Contender, Figures, run_beside};
 pub use table_access::TableAccess;
@@ -290,6 +291,9 @@ pub fn run_methods(
 ) -> Result<Findings, TrafficError> {
     if !methods.is_empty() && method::of_program(workload.program()).is_none() {
         return Err(TrafficError::NothingWritten);
+    }
+    if let Some(limit) = workload.outcomes() {
+        return trees::run(workload, limit, settings, progress);
     }
     let variants: Vec<Variant> = match methods {
         [] => vec![Variant::AsWritten],

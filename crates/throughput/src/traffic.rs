@@ -69,6 +69,8 @@ pub struct Workload {
     counts: BTreeMap<String, usize>,
     /// Whether the setup sets rates of meters.
     sets_meters: bool,
+    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    outcomes: Option<u64>,
 }
 
 impl Workload {
@@ -156,6 +158,7 @@ impl Workload {
             setup: None,
             counts: BTreeMap::new(),
             sets_meters: false,
+            outcomes: None,
         })
     }
 
@@ -198,6 +201,12 @@ impl Workload {
     /// depends on the order of packets.
     pub(crate) fn shares_entries(&self, flow: usize) -> bool {
         self.shared.contains(&flow)
+    }
+
+    /// Returns the largest number of outcomes of a packet if trees of all outcomes are measured, and
+    /// `None` if packets are processed.
+    pub(crate) fn outcomes(&self) -> Option<u64> {
+        self.outcomes
     }
 
     /// Returns whether the rates of meters are set, so that the output of a packet may depend on

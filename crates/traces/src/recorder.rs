@@ -15,9 +15,9 @@ pub struct Recorder {
     /// The number of the current pass.
     current: u32,
     /// The events that are recorded, once recording has started.
-    detail: Detail,
+    wanted: Detail,
     /// The events that are recorded now.
-    now: Detail,
+    detail: Detail,
     /// The members that run instead of those that the packet's hashes choose.
     forced: Vec<Forced>,
     /// Whether choices become items of the record, so that they can be enumerated.
@@ -104,8 +104,8 @@ impl Recorder {
         Self {
             run: Run::default(),
             current: 0,
+            wanted: detail,
             detail,
-            now: detail,
             forced: Vec::new(),
             has_choices: false,
             has_choice: false,
@@ -124,7 +124,7 @@ impl Recorder {
         Self {
             forced: forced.to_vec(),
             start: forced.last().map(|last| last.at.clone()),
-            now: Detail::Passes,
+            detail: Detail::Passes,
             ..Self::of_choices(detail)
         }
     }
@@ -161,7 +161,7 @@ impl Recorder {
     /// Records the error with which the packet failed: in the current pass, or if that is not
     /// recorded where the record starts, because the whole packet has failed.
     pub(crate) fn fail(&mut self, error: &RunError) {
-        let is_recorded = self.now > Detail::Passes;
+        let is_recorded = self.detail > Detail::Passes;
         let start = self.start.as_ref().filter(|_| !is_recorded);
         let number = start.and_then(|start| self.run.of_point(start)).unwrap_or(self.current);
         self.run.pass(number).items.push_back(Item::Fault(error.to_string()));
@@ -179,7 +179,7 @@ impl Recorder {
             true => pass.path.starts_with(&start.pass),
             false => pass.path == start.pass && pass.choices > start.choice,
         };
-        self.now = if is_after { self.detail } else { Detail::Passes };
+        self.detail = if is_after { self.wanted } else { Detail::Passes };
     }
 }
 
@@ -222,19 +222,19 @@ impl pipeline::Trace for Recorder {
             Event::Chosen { .. } if std::mem::take(&mut self.has_choice) => return,
             _ => {}
         }
-        if self.now >= event.detail() && self.now > Detail::Passes {
+        if self.detail >= event.detail() && self.detail > Detail::Passes {
             self.push(Item::Event(event));
         }
     }
 
     fn branch(&mut self, at: Location, side: usize) {
-        if self.now == Detail::Values {
+        if self.detail == Detail::Values {
             self.push(Item::Branch { at, side });
         }
     }
 
     fn selected(&mut self, parser: &str, state: &str, case: Option<usize>) {
-        if self.now == Detail::Values {
+        if self.detail == Detail::Values {
             let (parser, state) = (parser.to_owned(), state.to_owned());
             self.push(Item::Selected { parser, state, case });
         }
@@ -250,7 +250,7 @@ impl pipeline::Trace for Recorder {
         let forced = self.forced.iter().find(|forced| forced.at == at);
         let chosen = forced.map_or(selection.by_hash, |forced| forced.member);
         let chosen = if chosen < selection.members.len() { chosen } else { selection.by_hash };
-        if self.now > Detail::Passes {
+        if self.detail > Detail::Passes {
             let choice = Choice::new(at, selection, chosen);
             if choice.alternatives.len() > 1 {
                 self.has_choice = true;
@@ -264,7 +264,7 @@ impl pipeline::Trace for Recorder {
     }
 
     fn detail(&self) -> Detail {
-        self.now
+        self.detail
     }
 }
 

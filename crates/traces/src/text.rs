@@ -4,16 +4,18 @@
 //! and whose default action does nothing are only counted, and alternatives that differ in the same
 //! places as those before them are summarised.
 
+mod fields;
 mod layout;
 mod names;
 
 pub use self::layout::{Part, Row};
 
+use self::fields::Fields;
 use self::layout::fitted;
 use self::names::Short;
 use crate::Trace;
 use protos::trace::{Action, Choice, Event, Field, Node, Table, event::Kind, node::Next};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The largest number of changed fields that are listed for an outgoing packet.
 const CHANGES: usize = 8;
@@ -32,7 +34,7 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
         Reader { short: Short::of(trace), verbose, headers: Vec::new(), silent: BTreeSet::new() };
     let root = Node::default();
     let root = trace.root.as_ref().unwrap_or(&root);
-    let part = reader.part(String::new(), root, Fields { is_first: true, ..Fields::default() });
+    let part = reader.part(String::new(), root, Fields::of_arrival());
     let mut part = if verbose { part } else { layout::summarised(&part) };
     if !trace.origin.is_empty() {
         part.head += &format!("{}: ", trace.origin);
@@ -62,26 +64,6 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
         part.remarks.push(format!("the packet failed, and nothing is transmitted: {fault}"));
     }
     part
-}
-
-/// What is known of a packet's fields on the way to a node.
-#[derive(Clone, Debug, Default)]
-struct Fields {
-    /// The fields as the packet was received.
-    received: BTreeMap<String, String>,
-    /// The fields after the last deparser. `None` if no deparser is known to have emitted any.
-    now: Option<BTreeMap<String, String>>,
-    /// The headers that the last parser has extracted. A deparser replaces them by those that it
-    /// emits, and leaves the bytes behind them as they are.
-    extracted: BTreeSet<String>,
-    /// The fields that have been emitted since the last parser.
-    emitted: BTreeMap<String, String>,
-    /// Whether a parser or control has begun and has not entered a state yet.
-    begins: bool,
-    /// Whether the packet is in the parser of its first pass.
-    is_first: bool,
-    /// The call that has marked the packet to be dropped, with its place in the source.
-    marked: Option<String>,
 }
 
 /// The reader of one trace.
@@ -214,10 +196,7 @@ impl Reader {
                 }
             }
             Kind::State(state) => {
-                if std::mem::take(&mut fields.begins) {
-                    fields.deparse();
-                    fields.extracted.clear();
-                }
+                fields.enter_state();
                 if verbose {
                     part.row(format!("  state {}.{}", state.parser, state.state));
                 }
@@ -254,14 +233,7 @@ impl Reader {
                 part.row(format!("  {} = {}", assign.place, assign.value));
             }
             Kind::Emit(emit) => {
-                let header = last(&emit.place);
-                for field in &emit.fields {
-                    let name = match field.name.contains('.') {
-                        true => field.name.clone(),
-                        false => format!("{header}.{}", field.name),
-                    };
-                    fields.emitted.insert(name, field.value.clone());
-                }
+                fields.emit(last(&emit.place), &emit.fields);
                 if verbose && !emit.fields.is_empty() {
                     part.row(format!("  emit {}: {}", emit.place, listed(&emit.fields)));
                 }
@@ -277,21 +249,11 @@ impl Reader {
     }
 
     fn extract(&mut self, extract: &protos::trace::Extract, fields: &mut Fields, part: &mut Part) {
-        let header = last(&extract.header);
-        fields.extracted.insert(header.to_owned());
-        // A header that a later parser finds first was in the packet as it was received, too.
-        let is_known =
-            |known: &BTreeMap<String, String>| known.keys().any(|one| self::header(one) == header);
-        let is_new = !is_known(&fields.received) && !fields.now.as_ref().is_some_and(is_known);
+        let name = last(&extract.header);
         if fields.is_first {
-            self.headers.push(header.to_owned());
+            self.headers.push(name.to_owned());
         }
-        if fields.is_first || is_new {
-            for field in &extract.fields {
-                let name = format!("{header}.{}", field.name);
-                fields.received.insert(name, field.value.clone());
-            }
-        }
+        fields.extract(name, &extract.fields);
         if self.verbose {
             part.row(format!("  extract {}: {}", extract.header, listed(&extract.fields)));
         }
@@ -409,43 +371,4 @@ fn bytes(length: u64) -> String {
         1 => "1 byte".to_owned(),
         length => format!("{length} bytes"),
     }
-}
-
-impl Fields {
-    /// Replaces the headers that the last parser has extracted by those that were emitted.
-    fn deparse(&mut self) {
-        if self.emitted.is_empty() {
-            return;
-        }
-        let mut now = self.now.take().unwrap_or_else(|| self.received.clone());
-        now.retain(|name, _| !self.extracted.contains(header(name)));
-        now.append(&mut self.emitted);
-        self.extracted.clear();
-        self.now = Some(now);
-    }
-
-    /// Returns how the fields of the packet differ from those that were received: each header that
-    /// was added or removed, and each field with its values before and after.
-    fn changes(mut self) -> Vec<(String, String)> {
-        self.deparse();
-        let Some(now) = &self.now else { return Vec::new() };
-        let headers = |fields: &BTreeMap<String, String>| -> BTreeSet<String> {
-            fields.keys().map(|name| header(name).to_owned()).collect()
-        };
-        let (before, after) = (headers(&self.received), headers(now));
-        let mut changes = Vec::new();
-        changes.extend(before.difference(&after).map(|name| (name.clone(), "removed".to_owned())));
-        changes.extend(after.difference(&before).map(|name| (name.clone(), "added".to_owned())));
-        for (name, now) in now {
-            if let Some(then) = self.received.get(name).filter(|then| *then != now) {
-                changes.push((name.clone(), format!("{then} > {now}")));
-            }
-        }
-        changes
-    }
-}
-
-/// Returns the header of a field.
-fn header(field: &str) -> &str {
-    field.rsplit_once('.').map_or("", |(header, _)| header)
 }

@@ -5,8 +5,8 @@ use ctl::{CommandError, SIMPLE_SWITCH, Session};
 use std::collections::BTreeSet;
 
 /// The commands that BMv2's documentation lists (docs/runtime_CLI.md), and those that
-/// tools/runtime_CLI.py has besides. Each has a line in the order of a session, and the beginning of
-/// its result. A command that cannot be done over P4Runtime has `refused` instead.
+/// tools/runtime_CLI.py has besides. Each has a line in the order of a session, and the beginning
+/// of its result. A command that cannot be done over P4Runtime has `refused` instead.
 const COMMANDS: [(&str, &str); 82] = [
     ("show_tables", "MyIngress."),
     ("show_actions", ""),

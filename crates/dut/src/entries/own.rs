@@ -383,7 +383,7 @@ mod tests {
             panic!("{there:?}")
         };
         exact.value = vec![2].into();
-        let error = maker.absent(1, &[there]).expect_err("it is there").to_string();
+        let error = maker.absent(1, &[key(&there)]).expect_err("it is there").to_string();
         assert!(error.contains("the switch has an entry with the key of update 2"), "{error}");
         assert!(error.contains("table_entry") || error.contains("table_id"), "{error}");
     }

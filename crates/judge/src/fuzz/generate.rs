@@ -19,7 +19,7 @@ use self::profiles::Programmed;
 use super::model::Model;
 use super::normal::{key_of, shortest};
 use super::scope::{self, Scope};
-use super::settings::{Constraints, Settings};
+use super::settings::{ConstraintDuty, Settings};
 use crate::entities::{
     all_ones, clone_session, delete, insert, modify, multicast_group, of_entry, replicas,
 };
@@ -99,7 +99,7 @@ impl<'a> Generator<'a> {
             profiles: profiles.collect(),
             defaults: defaults.collect(),
             replicates: has(Scope::MulticastGroups),
-            near_misses: settings.constraints == Constraints::Checked,
+            near_misses: settings.constraints == ConstraintDuty::Checked,
             made: 0,
             random,
         }

@@ -20,7 +20,7 @@ pub(super) use self::answer::Expected;
 use self::answer::{Faults, INVALID};
 use super::normal::{EntryKey, key_of, normal, normal_entry, normal_group, normal_member};
 use super::scope::{self, Scope};
-use super::settings::Constraints;
+use super::settings::ConstraintDuty;
 use crate::bench::REFUSED;
 use crate::subject::Subject;
 
@@ -50,7 +50,7 @@ impl Model {
         &self,
         subject: &Subject,
         update: &v1::Update,
-        duty: Constraints,
+        duty: ConstraintDuty,
     ) -> Expected {
         let mut faults = Faults::default();
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);

@@ -100,7 +100,8 @@ impl Run<'_> {
             return Some(Mismatch { class: Class::State, why });
         }
         let entities = last.updates.iter().filter_map(|update| update.entity.as_ref());
-        let scopes: BTreeSet<Scope> = entities.filter_map(Scope::of).collect();
+        let mut scopes: BTreeSet<Scope> = entities.filter_map(Scope::of).collect();
+        scopes.retain(|scope| self.scopes.contains(scope));
         self.scopes.retain(|scope| !scopes.contains(scope));
         scopes.into_iter().for_each(|scope| self.leave_out(scope, "packets change it"));
         None

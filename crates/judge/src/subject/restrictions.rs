@@ -46,8 +46,8 @@ impl Restriction {
             let kind = constraint_kind(subject_kind(field)?);
             Some((field.id, key(&field.name, kind, field.bitwidth)))
         });
-        let preamble = table.preamble.clone().unwrap_or_default();
-        Self::new(&preamble, "table", ENTRY_RESTRICTION, keys.unzip())
+        let (ids, keys): (Vec<u32>, Vec<Key>) = keys.unzip();
+        Self::new(table.preamble.as_ref(), ids, constraints::Subject::Table(&keys))
     }
 
     /// Returns the constraint of an action; `None` if it has none.
@@ -57,29 +57,30 @@ impl Restriction {
     pub(super) fn of_action(action: &config::Action) -> Result<Option<Self>, String> {
         let params = action.params.iter();
         let keys = params.map(|param| (param.id, key(&param.name, Kind::Exact, param.bitwidth)));
-        let preamble = action.preamble.clone().unwrap_or_default();
-        Self::new(&preamble, "action", ACTION_RESTRICTION, keys.unzip())
+        let (ids, keys): (Vec<u32>, Vec<Key>) = keys.unzip();
+        Self::new(action.preamble.as_ref(), ids, constraints::Subject::Action(&keys))
     }
 
     fn new(
-        preamble: &config::Preamble,
-        what: &str,
-        annotation: &str,
-        (ids, keys): (Vec<u32>, Vec<Key>),
+        preamble: Option<&config::Preamble>,
+        ids: Vec<u32>,
+        subject: constraints::Subject<'_>,
     ) -> Result<Option<Self>, String> {
-        let owner = format!("{what} {}", preamble.name);
+        let Some(preamble) = preamble else { return Ok(None) };
+        let (what, annotation) = match subject {
+            constraints::Subject::Table(_) => ("table", ENTRY_RESTRICTION),
+            constraints::Subject::Action(_) => ("action", ACTION_RESTRICTION),
+        };
         let texts = Text::of_annotations(&preamble.annotations, annotation);
         if texts.is_empty() {
             return Ok(None);
         }
         let texts: Option<Vec<String>> = texts.into_iter().collect();
         let texts = texts.ok_or_else(|| format!("@{annotation} does not consist of strings"))?;
-        let subject = match annotation {
-            ENTRY_RESTRICTION => constraints::Subject::Table(&keys),
-            _ => constraints::Subject::Action(&keys),
-        };
         match Constraint::all_of(&texts, subject) {
-            Ok(constraint) => Ok(Some(Self { owner, constraint, ids })),
+            Ok(constraint) => {
+                Ok(Some(Self { owner: format!("{what} {}", preamble.name), constraint, ids }))
+            }
             Err((_, problem)) => Err(format!("@{annotation} cannot be read: {problem}")),
         }
     }

@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::{at, lines};
 use crate::fuzz::fuzz_on;
-use crate::{Constraints, Fuzzed, Settings, bench::Bench};
+use crate::{ConstraintDuty, Fuzzed, Settings, bench::Bench};
 
 /// A program with constraints on tables of all kinds, and on actions.
 const PROGRAM: &str = include_str!("../../tests/constrained.p4");
@@ -55,7 +55,7 @@ fn search(running: &str, settings: &Settings) -> Fuzzed {
 }
 
 fn settings(seed: u64) -> Settings {
-    Settings { seed, requests: 700, constraints: Constraints::Checked }
+    Settings { seed, requests: 700, constraints: ConstraintDuty::Checked }
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn a_part_that_a_device_does_not_check_is_found() {
 fn a_device_without_constraints_is_searched_with_entries_that_satisfy_them() {
     let running =
         PARTS.iter().fold(PROGRAM.to_owned(), |text, (part, _)| text.replace(part, "true"));
-    let found = search(&running, &Settings { constraints: Constraints::Ignored, ..settings(1) });
+    let found = search(&running, &Settings { constraints: ConstraintDuty::Ignored, ..settings(1) });
     if let Some(finding) = found.finding {
         panic!("{}\n{}", finding.why, lines(&finding));
     }

@@ -11,7 +11,7 @@ use protos::v1::forwarding_pipeline_config::Cookie;
 use protos::v1::{
     self, entity::Entity as Kind, field_match::FieldMatchType as Match, p4_data,
     set_forwarding_pipeline_config_request::Action, stream_message_request::Update as Request,
-    stream_message_response::Update as Message, update::Type,
+    stream_message_response::Update as Message, table_action, update::Type,
 };
 use tonic::{Code, Status};
 
@@ -82,6 +82,10 @@ pub(super) enum Distortion {
     AcceptsDoubleMembers,
     /// Digests have lists of another size.
     ChangesListSizes,
+    /// Action sets lose their last action, if they have others.
+    LosesSetActions,
+    /// The meters of entries cannot be read by themselves.
+    HidesDirectMeters,
     /// Idle timeouts are rounded to seconds.
     RoundsIdleTimeouts,
     /// Reads of entries return all entries of the table.
@@ -160,6 +164,14 @@ impl Distortion {
             (Self::ChangesListSizes, Kind::DigestEntry(entry)) => {
                 if let Some(config) = &mut entry.config {
                     config.max_list_size += 1;
+                }
+            }
+            (Self::LosesSetActions, Kind::TableEntry(entry)) => {
+                let action = entry.action.as_mut().and_then(|action| action.r#type.as_mut());
+                if let Some(table_action::Type::ActionProfileActionSet(set)) = action
+                    && set.action_profile_actions.len() > 1
+                {
+                    set.action_profile_actions.pop();
                 }
             }
             (Self::RoundsIdleTimeouts, Kind::TableEntry(entry)) => {
@@ -255,6 +267,12 @@ impl Faults for Exchangeable {
                         entry.metadata = bytes::Bytes::from_static(b"changed");
                     }
                 }
+                Ok(entities)
+            }
+            (Distortion::HidesDirectMeters, Ok(mut entities)) => {
+                let is_meter =
+                    |entity: &v1::Entity| matches!(entity.entity, Some(Kind::DirectMeterEntry(_)));
+                entities.retain(|entity| !is_meter(entity));
                 Ok(entities)
             }
             (Distortion::ReadsMore, Ok(mut entities)) => {

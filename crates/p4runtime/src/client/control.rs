@@ -51,7 +51,8 @@ impl Client {
         delivery: switch::Delivery,
     ) -> Result<Vec<switch::InjectOutcome>, Status> {
         let device_id = self.device_id;
-        let request = switch::InjectRequest { device_id, packets, delivery: delivery.into() };
+        let request =
+            switch::InjectRequest { device_id, packets, delivery: delivery.into(), tracing: None };
         let answer = self.switch_control().inject(Single(Some(request))).await?;
         let mut answers = answer.into_inner();
         let mut outcomes = Vec::new();

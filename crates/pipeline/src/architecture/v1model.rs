@@ -17,7 +17,7 @@
 //! * A packet is dropped if its `priority` is not below the number of queues of a port, which is
 //!   one by default.
 
-mod field_lists;
+pub(crate) mod field_lists;
 pub(super) mod passes;
 mod queue;
 
@@ -74,6 +74,30 @@ struct PassedEgress {
     most: Option<u64>,
     truncated: Option<u64>,
     generation: u32,
+}
+
+/// A clone for which machine code has run egress.
+pub(crate) struct BehindClone {
+    /// The port on which the packet was received.
+    pub(crate) ingress_port: u32,
+    /// The output port of the clone.
+    pub(crate) port: u32,
+    /// The length in bytes of the packet as it was received.
+    pub(crate) length: u64,
+    /// The maximum number of bytes of the clone that are transmitted.
+    pub(crate) most: Option<u64>,
+}
+
+/// A packet that was cloned at the end of ingress and waits for its egress.
+pub(crate) struct Original<V> {
+    pub(crate) port: u32,
+    /// The headers, the metadata and the standard metadata at the end of ingress.
+    pub(crate) values: [V; 3],
+    pub(crate) payload: Vec<u8>,
+    /// The length in bytes that egress reads.
+    pub(crate) length: u64,
+    /// The maximum number of bytes that are transmitted, as ingress sets it.
+    pub(crate) truncated: Option<u64>,
 }
 
 /// The last control that machine code has run for a packet.
@@ -168,6 +192,55 @@ impl Blocks {
                 self.after_egress(engine, passed, arguments, &mut queue, outputs)?;
             }
         }
+        self.all(engine, (queue, budget), outputs)
+    }
+
+    /// Completes a clone after machine code has run egress for it, in which the clone has requested
+    /// a copy or another pass, and then the packet that was cloned, unless that is dropped. The
+    /// interpreter already holds the payload and the requests of the clone.
+    pub(crate) fn go_on_with_clone<'p, E: Engine<'p>>(
+        &self,
+        engine: &mut E,
+        (clone, arguments): (BehindClone, [E::Value; 3]),
+        original: Option<Original<E::Value>>,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        let BehindClone { ingress_port, port, length, most } = clone;
+        let mut queue = Queue::default();
+        let mut budget = PassBudget::default();
+        budget.take(0)?;
+        budget.take(1)?;
+        if let Some(Original { port, values, payload, length: in_egress, truncated }) = original {
+            let [headers, metadata, mut standard] = values;
+            self.assign(engine, &mut standard, TO_PORT, &Inputs::all(0))?;
+            let passing = Egress {
+                port,
+                headers,
+                metadata,
+                standard,
+                payload,
+                length: in_egress,
+                received_length: length,
+                ingress_port,
+                most: None,
+                truncated,
+                priority: 0,
+                path: "normal",
+                generation: 0,
+                number: 0,
+            };
+            self.enqueue(engine, passing, &mut queue)?;
+        }
+        let passed = PassedEgress {
+            port,
+            length,
+            received_length: length,
+            ingress_port,
+            most,
+            truncated: None,
+            generation: 1,
+        };
+        self.after_egress(engine, passed, arguments, &mut queue, outputs)?;
         self.all(engine, (queue, budget), outputs)
     }
 

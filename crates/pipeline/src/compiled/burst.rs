@@ -521,7 +521,14 @@ impl Run<'_, '_> {
                 LEAVES_IN_INGRESS if is_of_v1model && !plan.interprets && !plan.requests => {
                     self.replicated(packet)
                 }
-                LEAVES_IN_INGRESS => self.goes_on((Behind::Ingress, plan.interprets), port, packet),
+                LEAVES_IN_INGRESS => {
+                    let cloned = (is_of_v1model && !plan.interprets)
+                        .then(|| self.clone_once(port, packet))
+                        .flatten();
+                    cloned.unwrap_or_else(|| {
+                        self.goes_on((Behind::Ingress, plan.interprets), port, packet)
+                    })
+                }
                 LEAVES_IN_EGRESS => match self.frame().get(plan.error as usize / 8).copied() {
                     Some(to) => {
                         let behind = Behind::Egress(to as u32);
@@ -694,7 +701,7 @@ impl Run<'_, '_> {
     /// Lets the driver complete a packet that generated code has processed in part. Such a packet
     /// has requested a copy, another pass or a message, or goes to a multicast group in a program
     /// whose egress may make such requests.
-    fn goes_on(
+    pub(super) fn goes_on(
         &mut self,
         (behind, interprets): (Behind, bool),
         port: u32,

@@ -503,7 +503,7 @@ impl<'r> Engine<'r> for Run<'_, 'r> {
 }
 
 /// Returns the offset and the size in bytes of the part of a struct that `path` selects.
-fn part(shape: &Shape, path: &[Projection]) -> Option<(u32, u32)> {
+pub(super) fn part(shape: &Shape, path: &[Projection]) -> Option<(u32, u32)> {
     let (mut offset, mut shape) = (0, shape);
     for step in path {
         let (Projection::Field(position), Shape::Struct(parts, _)) = (step, shape) else {

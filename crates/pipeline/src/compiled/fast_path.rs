@@ -11,6 +11,7 @@
 //! restored to its state at the end of ingress. Blocks without statements are skipped.
 
 mod batch;
+mod clones;
 mod glue;
 mod psa;
 mod run;
@@ -82,6 +83,8 @@ pub(super) struct FastPath {
     /// The rules of v1model by which packets pass between blocks, with the offsets of the fields
     /// that they use. The block path applies them.
     glue_places: Box<ResolvedGlue>,
+    /// The fields of the frame that clones of v1model preserve, by the number of the field list.
+    kept: clones::Kept,
     /// The facts that only programs for PSA have.
     pub(super) psa: Option<Box<Psa>>,
 }
@@ -237,6 +240,7 @@ impl FastPath {
             block_costs: [0; 6],
             plan: Err(MISSING),
             drop_port: layout.drop_port.into(),
+            kept: clones::Kept::new(&places),
             psa: match kind {
                 Kind::Psa => Some(Box::new(Psa::new(&places)?)),
                 Kind::V1model | Kind::Pna => None,

@@ -104,10 +104,10 @@ impl Interpreter<'_> {
         &self,
         id: TableId,
         state: &TableState,
-        keys: &Vec<Bits>,
+        keys: &[Bits],
     ) -> Result<Option<Arc<Stored>>, Stop> {
         let Some(trial) = &self.trial else { return Ok(state.lookup(keys, self.now)) };
-        if !trial.added.is_empty() && trial.added.contains(&(id, keys.clone())) {
+        if !trial.added.is_empty() && trial.added.contains(&(id, keys.to_vec())) {
             let table = self.layout.program.tables.get(id.index());
             let table = table.map_or_else(String::new, |table| table.name.clone());
             return Err(RunError::NotTried { table }.into());

@@ -29,6 +29,9 @@ use tables::{
     TableSettings, Wait, WorkerGroup,
 };
 
+/// The position of an action in the list of a table, and the bytes of its parameters.
+type ActionData = (u16, Arc<[u8]>);
+
 /// The entries of one table in the form in which machine code reads them. See the [module](self).
 #[derive(Debug)]
 pub(crate) struct CompiledTable {
@@ -36,7 +39,7 @@ pub(crate) struct CompiledTable {
     entries: PackedTable,
     /// The action of each entry, by the position in the table's list, with its parameters, by the
     /// key of the entry. Empty unless entries hold the addresses of parameters.
-    data: Mutex<HashMap<u128, (u16, Arc<[u8]>)>>,
+    data: Mutex<HashMap<u128, ActionData>>,
     /// The lists of members from which packets choose, if entries run members of an action profile.
     choosing: Option<Choosing>,
 }
@@ -100,6 +103,12 @@ impl CompiledTable {
         self.entries.insert(of, action, parameters).ok()
     }
 
+    /// Sets the method by which changes wait between two replicas. Behind addresses, packets could
+    /// read parameters that are gone after a fixed time, so such changes always wait for packets.
+    pub(super) fn set_wait(&self, wait: Wait) {
+        self.entries.set_wait(if self.layout.by_address { Wait::Quiescent } else { wait });
+    }
+
     /// Removes the entry with this key. Returns the action that it had.
     pub(super) fn take(&self, key: u128) -> Option<ActionCall> {
         // Packets may read the parameters until the entry has been removed.
@@ -133,7 +142,7 @@ impl CompiledTable {
     /// entry, or from what was behind the address that the entry held.
     fn unpack(
         &self,
-        behind: Option<(u16, Arc<[u8]>)>,
+        behind: Option<ActionData>,
         position: u16,
         bytes: &[u8],
     ) -> Option<ActionCall> {

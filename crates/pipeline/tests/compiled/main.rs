@@ -11,6 +11,7 @@ mod bmv2_json;
 mod both;
 mod bursts;
 mod changed;
+mod clones;
 mod constructs;
 mod declared;
 mod differential;

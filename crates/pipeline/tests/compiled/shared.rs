@@ -61,7 +61,7 @@ fn parameters_that_are_arguments_have_the_effects_of_copies() {
     let left = both.random_packets(5, 3000, 12);
     assert!(left > 1500, "{left} packets left");
     let packets: Vec<(u32, Vec<u8>)> = (0..600_u32)
-        .map(|number| (0, (0..10).map(|at| (number * 37 >> at) as u8).collect()))
+        .map(|number| (0, (0..10).map(|at| ((number * 37) >> at) as u8).collect()))
         .collect();
     assert_eq!(both.batch(&packets), packets.len());
 }

@@ -52,6 +52,8 @@ struct Part {
 struct Listed {
     name: String,
     parts: Vec<String>,
+    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    outcomes: Option<u64>,
 }
 
 /// A scenario: the configuration of a switch, and the packets that it receives.
@@ -64,6 +66,8 @@ pub(super) struct Scenario {
     packets: Vec<Vec<u8>>,
     /// The port by which all packets arrive.
     port: u32,
+    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    outcomes: Option<u64>,
 }
 
 /// The places in the file of the lines of a scenario's script.
@@ -157,7 +161,8 @@ impl Listed {
         let port = port.ok_or("it has no packet")?;
         let configuration = Script { statements: configuration };
         let origins = Arc::new(origins);
-        Ok(Scenario { name: self.name.clone(), configuration, origins, packets, port })
+        let (name, outcomes) = (self.name.clone(), self.outcomes);
+        Ok(Scenario { name, configuration, origins, packets, port, outcomes })
     }
 
     /// Returns the script of the scenario, and the origin of each of its lines.
@@ -224,6 +229,7 @@ impl Scenario {
             port: self.port,
             setup: Setup::new(setup),
             sets_meters,
+            outcomes: self.outcomes,
         }
     }
 }

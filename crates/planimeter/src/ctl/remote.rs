@@ -12,10 +12,7 @@ use std::time::Duration;
 
 use ::ctl::{Device, DeviceError, Message, PortState, PushAction, Until};
 use entities::Code;
-use p4runtime::arbitration::ElectionId;
-use p4runtime::client::{
-    ArbitrationFailure, Client, ClientOptions, StreamReceiver, StreamSender, WriteError,
-};
+use p4runtime::client::{Client, ClientOptions, StreamSender};
 use p4runtime::gnmi::PortChange;
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -25,30 +22,16 @@ use p4runtime::proto::{switch, v1};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::Arguments;
+use super::failures::{read_error, refused, without_service, write_error};
+use super::link::Link;
 use crate::failure::Failure;
 use crate::program::{self, Sources};
 
 /// The interval at which the interrupt flag is checked while a job runs.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The time within which a server must answer an arbitration.
-const PATIENCE: Duration = Duration::from_secs(5);
-
 /// The time within which a server should end the stream of a session that ends.
 const FAREWELL: Duration = Duration::from_millis(500);
-
-/// The largest number of arbitrations with which a session tries to become primary.
-const ATTEMPTS: usize = 4;
-
-/// The connection, and this controller's standing.
-struct Link {
-    client: Client,
-    role: String,
-    election_id: Option<ElectionId>,
-    takes_over: bool,
-    /// The stream on which this controller is primary, once it is.
-    stream: Option<(StreamSender, StreamReceiver)>,
-}
 
 type Work<'l, T> = Pin<Box<dyn Future<Output = Result<T, DeviceError>> + 'l>>;
 type Job = Box<dyn for<'l> FnOnce(&'l mut Link) -> Pin<Box<dyn Future<Output = ()> + 'l>> + Send>;
@@ -160,112 +143,6 @@ async fn work(mut link: Link, mut queue: UnboundedReceiver<Job>) {
 async fn raised(flag: &AtomicBool) {
     while !flag.load(Ordering::Relaxed) {
         tokio::time::sleep(LOOK).await;
-    }
-}
-
-/// Converts the status of a call that failed.
-fn refused(status: &tonic::Status) -> DeviceError {
-    match status.code() {
-        tonic::Code::Unavailable => {
-            DeviceError::Connection(format!("the device is not available: {}", status.message()))
-        }
-        code => DeviceError::Refused {
-            code: Code::from_number(code as i32),
-            message: status.message().to_owned(),
-        },
-    }
-}
-
-/// Converts the status of a call of the switch's own service.
-fn without_service(status: &tonic::Status) -> DeviceError {
-    match status.code() {
-        tonic::Code::Unimplemented => DeviceError::Unsupported(format!(
-            "it does not serve planimeter.switch.v1.SwitchControl, which has queues and injected packets, as \
-             `planimeter switch` does ({})",
-            status.message()
-        )),
-        _ => refused(status),
-    }
-}
-
-fn write_error(error: WriteError) -> DeviceError {
-    match error {
-        WriteError::Updates { updates, refused } => match (refused.first(), updates) {
-            (Some(first), 1) => {
-                DeviceError::Refused { code: first.code, message: first.message.clone() }
-            }
-            (Some(first), _) => {
-                let message = format!(
-                    "{} of {updates} updates; the first of them: {}",
-                    refused.len(),
-                    first.message
-                );
-                DeviceError::Refused { code: first.code, message }
-            }
-            (None, _) => DeviceError::Refused {
-                code: Code::Unknown,
-                message: "an update, without saying which".to_owned(),
-            },
-        },
-        WriteError::Rpc(status) => refused(&status),
-        other => DeviceError::Refused { code: Code::Unknown, message: other.to_string() },
-    }
-}
-
-impl Link {
-    /// Makes this controller primary, if it is not yet.
-    ///
-    /// Without an election id of the user, the smallest is tried first, because it displaces nobody. If
-    /// no primary is connected, but one was, its id is needed. It is not exceeded, so that the
-    /// earlier controller can come back with it.
-    async fn become_primary(&mut self) -> Result<&mut (StreamSender, StreamReceiver), DeviceError> {
-        let is_open = self.stream.as_ref().is_some_and(|(sender, _)| !sender.is_closed());
-        if !is_open {
-            self.stream = Some(self.arbitrate().await?);
-        }
-        let lost = || DeviceError::Connection("the stream ended".to_owned());
-        self.stream.as_mut().ok_or_else(lost)
-    }
-
-    async fn arbitrate(&mut self) -> Result<(StreamSender, StreamReceiver), DeviceError> {
-        let mut id = self.election_id.unwrap_or(ElectionId(1));
-        let above = |id: ElectionId| ElectionId(id.0.saturating_add(1));
-        let mut last = String::new();
-        for _ in 0..ATTEMPTS {
-            let error = match self.client.become_primary(&self.role, id, PATIENCE).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => error,
-            };
-            last = error.to_string();
-            let next = match &error {
-                ArbitrationFailure::Backup { highest } if self.takes_over => {
-                    highest.map_or(above(id), above)
-                }
-                ArbitrationFailure::NoPrimary { highest } if self.election_id.is_none() => {
-                    highest.filter(|highest| *highest > id).unwrap_or_else(|| above(id))
-                }
-                // Another controller of the role has the same election id.
-                ArbitrationFailure::Refused(status)
-                    if self.takes_over && status.code() == tonic::Code::InvalidArgument =>
-                {
-                    above(id)
-                }
-                ArbitrationFailure::Refused(status)
-                    if status.code() == tonic::Code::InvalidArgument =>
-                {
-                    break;
-                }
-                ArbitrationFailure::Refused(status) => return Err(refused(status)),
-                ArbitrationFailure::NoAnswer { .. } => {
-                    return Err(DeviceError::Connection(error.to_string()));
-                }
-                _ => break,
-            };
-            id = next;
-        }
-        Err(DeviceError::NotPrimary(format!(
-            "not primary: {last}; --take-over displaces the other controller, and --election-id chooses the id"
-        )))
     }
 }
 
@@ -450,19 +327,6 @@ impl Device for Remote {
     }
 }
 
-/// Converts the status of a Read, whose details say which part of the request was refused.
-fn read_error(status: &tonic::Status) -> DeviceError {
-    let errors = p4runtime::status::batch_errors(status);
-    let first = errors.iter().find(|error| error.canonical_code != Code::Ok as i32);
-    match first {
-        Some(first) => DeviceError::Refused {
-            code: Code::from_number(first.canonical_code),
-            message: first.message.clone(),
-        },
-        None => refused(status),
-    }
-}
-
 /// Waits until everything that was sent on a stream has left this process.
 async fn flushed(link: &mut Link, sender: &StreamSender) -> Result<(), DeviceError> {
     while sender.queued() > 0 {
@@ -476,7 +340,7 @@ async fn flushed(link: &mut Link, sender: &StreamSender) -> Result<(), DeviceErr
     Ok(())
 }
 
-/// Hands messages over one after the other, until the receiver wants no more or the time has passed.
+/// Hands messages over one by one, until the receiver wants no more or the time has passed.
 async fn forward(
     link: &mut Link,
     until: Until,
@@ -506,77 +370,5 @@ async fn forward(
         if !is_wanted {
             return Ok(());
         }
-    }
-}
-
-/// The device of the address `-`, which has nothing but a P4Info: for dry runs.
-pub(super) struct Nothing(P4Info);
-
-impl Nothing {
-    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
-        match (&arguments.p4info, arguments.dry_run) {
-            (Some(path), true) => Ok(Self(program::p4info_in(path)?)),
-            _ => Err(Failure::input(
-                "without a device, as `-` means, commands can only be checked; give --p4info FILE and --dry-run",
-            )),
-        }
-    }
-}
-
-impl Device for Nothing {
-    fn id(&self) -> u64 {
-        0
-    }
-
-    fn role(&self) -> &str {
-        ""
-    }
-
-    fn read(&mut self, _: &[v1::Entity]) -> Result<Vec<v1::Entity>, DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn write(&mut self, _: &[v1::Update]) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn pipeline(&mut self) -> Result<Option<P4Info>, DeviceError> {
-        Ok(Some(self.0.clone()))
-    }
-
-    fn push(&mut self, _: &[String], _: PushAction) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn send(&mut self, _: v1::PacketOut) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn listen(&mut self, _: Until, _: &mut dyn FnMut(Message) -> bool) -> Result<(), DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn ports(&mut self) -> Result<Vec<PortState>, DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn queues(&mut self, _: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn set_queues(
-        &mut self,
-        _: Vec<switch::PortQueues>,
-        _: u64,
-    ) -> Result<switch::SetQueuesResponse, DeviceError> {
-        Err(DeviceError::NoDevice)
-    }
-
-    fn inject(
-        &mut self,
-        _: switch::InjectedPacket,
-        _: switch::Delivery,
-    ) -> Result<switch::InjectOutcome, DeviceError> {
-        Err(DeviceError::NoDevice)
     }
 }

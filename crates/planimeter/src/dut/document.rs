@@ -149,7 +149,7 @@ fn subject_notes(subject: &Subject) -> Vec<String> {
     let mut notes = vec![about];
     if let Some(file) = own_file.as_ref().filter(|file| file.left_out > 0) {
         notes.push(format!(
-            "{} has {} further entities, such as entries of other tables; they are not written.",
+            "Updates of {} that the tests of this table do not write, such as entries of other tables: {}.",
             file.name, file.left_out
         ));
     }

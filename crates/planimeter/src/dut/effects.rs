@@ -217,7 +217,7 @@ fn outcomes(found: &Measured) -> Table {
             "elsewhere",
             "lost",
             "before: packets",
-            "lost",
+            "before: lost",
             "excess",
         ],
     );

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 
-use judge::{Constraints, Finding, Fuzzed, Means, Packet, Request, Settings, Step};
+use judge::{ConstraintDuty, Finding, Fuzzed, Means, Packet, Request, Settings, Step};
 use protos::v1;
 use provenance::Provenance;
 use report::page::document::{Document, Section};
@@ -52,10 +52,10 @@ pub(super) fn replay(arguments: &Arguments, file: &Path) -> Result<ExitCode, Fai
 }
 
 /// Returns whether the switch has to check the program's constraints.
-fn duty(arguments: &Arguments) -> Constraints {
+fn duty(arguments: &Arguments) -> ConstraintDuty {
     match arguments.judging.ignore_constraints {
-        true => Constraints::Ignored,
-        false => Constraints::Checked,
+        true => ConstraintDuty::Ignored,
+        false => ConstraintDuty::Checked,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The file of `--entries`: entries of the user for a P4Runtime switch, or flows for an OpenFlow
 //! switch.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::dut::{EntryFile, OwnFlows};
@@ -23,13 +23,13 @@ pub(super) enum Entries {
     File(PathBuf),
 }
 
-/// Parses the value of `--entries`. What can be read as a count is one, so a file with such a name
-/// is written with its folder, as in `./1000`.
+/// Parses the value of `--entries`: a count, or else the path of a file, in which there is a dot or
+/// a slash. A file whose name can be read as a count is written with its folder, as in `./1000`.
 pub(super) fn entries(text: &str) -> Result<Entries, String> {
     match decimal(text) {
         Ok(count) => Ok(Entries::Count(count)),
-        Err(_) if Path::new(text).is_file() => Ok(Entries::File(text.into())),
-        Err(error) => Err(format!("{error}; nor is there a file of this name")),
+        Err(_) if text.contains(['.', '/']) => Ok(Entries::File(text.into())),
+        Err(error) => Err(format!("{error}; write a file with its folder, as in ./{text}")),
     }
 }
 
@@ -133,8 +133,9 @@ mod tests {
         assert_eq!(entries("100k"), Ok(Entries::Count(100_000)));
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
         assert_eq!(entries(file), Ok(Entries::File(file.into())));
-        let error = entries("no-such-file.txtpb").expect_err("there is none");
-        assert!(error.contains("nor is there a file"), "{error}");
+        assert_eq!(entries("own.txtpb"), Ok(Entries::File("own.txtpb".into())));
+        let error = entries("own").expect_err("it is neither");
+        assert!(error.contains("as in ./own"), "{error}");
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn measured(program: &str, file: &str, more: &[&str]) -> (String, Value) {
 fn scenarios_have_the_entries_of_their_parts() {
     let (text, result) =
         measured("programs/middleblock.p4", &small_scenarios(), &["--path", "interpreter"]);
-    let names = ["L3", "selector of 16", "selector and mirror"];
+    let names = ["L3", "selector of 16", "selector and mirror", "all outcomes"];
     for name in names {
         let row = |line: &str| line.starts_with("interpreter") && line.contains(name);
         assert_eq!(text.lines().filter(|line| row(line)).count(), 1, "{name}: {text}");
@@ -159,7 +159,7 @@ fn scenarios_have_the_entries_of_their_parts() {
         let case = &point["cases"][0];
         assert_eq!(case["checked"], case["processed"], "{case}");
         assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)));
-        // A mirrored packet leaves twice.
+        // A mirrored packet leaves twice. A tree has the outputs that the packet has.
         let times = if is_mirrored { 2 } else { 1 };
         let processed = case["processed"].as_u64().expect("a number");
         assert_eq!(case["left"].as_u64(), Some(times * processed), "{case}");

@@ -525,7 +525,7 @@ fn a_topology_of_the_tutorials_carries_packets_from_host_to_host() {
     for (script, error) in [
         ("packet h9 00\n", "'h9' is not a port of"),
         ("packet s1-p2 00\n", "'s1-p2' is not a port of"),
-        ("packet h1 00\nremove all\n", "a network has packet, expect, no_packet, at and wait"),
+        ("packet h1 00\nremove all\n", "begins with `on` and its name, such as `on s1 add ...`"),
         ("pakcet h1 00\n", "`pakcet` is not a statement; `packet` is"),
     ] {
         let script = file(&folder, "wrong.stf", script);

@@ -1,7 +1,7 @@
 //! Reads results of commands that combine several measurements, such as the tests of RFC 8456 and
 //! the documents of `demo`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use statistics::{Estimate, Unit};
@@ -65,8 +65,8 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
 }
 
 /// Reads a document, which is a report of several measurements. Each figure is named by the row and
-/// the column of its table. Published values are left out, since they are the same in all
-/// documents.
+/// the column of its table, and by the caption of the table if another one of the section has a
+/// figure of that name. Published values are left out, since they are the same in all documents.
 pub(super) fn document(value: &Value) -> Recorded {
     let kind = words(&value["kind"]);
     let about = format!("{kind}: {}", words(&value["title"]));
@@ -75,49 +75,101 @@ pub(super) fn document(value: &Value) -> Recorded {
     recorded.settings.insert("kind".to_owned(), kind);
     for section in list(&value["sections"]) {
         let id = words(&section["id"]);
-        for table in list(&section["tables"]) {
-            let columns = list(&table["columns"]).iter().map(words).enumerate().skip(1);
-            for (at, column) in columns.filter(|(_, name)| name != "published") {
-                let found: Vec<(String, f64, Unit, Option<f64>)> = list(&table["rows"])
-                    .iter()
-                    .filter_map(|row| {
-                        let cell = &row[at];
-                        let unit = cell["unit"].as_str()?;
-                        let unit = UNITS.into_iter().find(|one| one.text() == unit)?;
-                        let value = cell["value"].as_f64()?;
-                        Some((words(&row[0]), value, unit, cell["ci95"].as_f64()))
-                    })
-                    .collect();
-                let units: BTreeSet<&str> =
-                    found.iter().map(|(_, _, unit, _)| unit.text()).collect();
-                let name = column.replace(' ', "-");
-                recorded.figures.extend(found.iter().map(|(row, value, unit, half)| Quantity {
-                    subject: String::new(),
-                    place: format!("{id}, {row}"),
-                    across: None,
-                    // A metric must have a single unit, so that a condition can contain a limit.
-                    metric: match units.len() {
-                        1 => name.clone(),
-                        _ => format!("{name}({})", unit.text().replace(' ', "-")),
-                    },
-                    unit: *unit,
-                    value: *value,
-                    spread: half.map_or(Spread::Unknown, |half| Spread::Interval {
-                        low: value - half,
-                        high: value + half,
-                    }),
-                    more_is_better: match unit {
-                        Unit::PerSecond => Some(true),
-                        Unit::Seconds => Some(false),
-                        _ => None,
-                    },
-                    headline: true,
-                    doubt: None,
-                }));
-            }
+        let tables = list(&section["tables"]);
+        let found: Vec<Vec<Quantity>> = tables.iter().map(figures_of).collect();
+        let mut names: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for one in found.iter().flatten() {
+            *names.entry((one.place.as_str(), one.metric.as_str())).or_default() += 1;
+        }
+        for (table, figures) in tables.iter().zip(&found) {
+            let caption = words(&table["caption"]);
+            recorded.figures.extend(figures.iter().map(|one| {
+                let is_alone = names.get(&(one.place.as_str(), one.metric.as_str())) == Some(&1);
+                let place = match is_alone {
+                    true => format!("{id}, {}", one.place),
+                    false => format!("{id}, {caption}, {}", one.place),
+                };
+                Quantity { place, ..one.clone() }
+            }));
         }
     }
     recorded
+}
+
+/// Returns the figures of a table. The place of each is the name of its row.
+fn figures_of(table: &Value) -> Vec<Quantity> {
+    let rows = list(&table["rows"]);
+    let names: Vec<String> = list(&table["columns"]).iter().map(words).collect();
+    let leading = leading_columns(rows, names.len());
+    let mut figures = Vec::new();
+    for (at, column) in names.iter().enumerate().skip(leading) {
+        if column == "published" {
+            continue;
+        }
+        let found: Vec<(String, f64, Unit, Option<f64>)> = rows
+            .iter()
+            .filter_map(|row| {
+                let cell = &row[at];
+                let unit = cell["unit"].as_str()?;
+                let unit = UNITS.into_iter().find(|one| one.text() == unit)?;
+                let value = cell["value"].as_f64()?;
+                Some((row_name(row, &names, leading), value, unit, cell["ci95"].as_f64()))
+            })
+            .collect();
+        let units: BTreeSet<&str> = found.iter().map(|(_, _, unit, _)| unit.text()).collect();
+        let name = column.replace(' ', "-");
+        figures.extend(found.iter().map(|(row, value, unit, half)| Quantity {
+            subject: String::new(),
+            place: row.clone(),
+            across: None,
+            // A metric must have a single unit, so that a condition can contain a limit.
+            metric: match units.len() {
+                1 => name.clone(),
+                _ => format!("{name}({})", unit.text().replace(' ', "-")),
+            },
+            unit: *unit,
+            value: *value,
+            spread: half.map_or(Spread::Unknown, |half| Spread::Interval {
+                low: value - half,
+                high: value + half,
+            }),
+            more_is_better: match unit {
+                Unit::PerSecond => Some(true),
+                Unit::Seconds => Some(false),
+                _ => None,
+            },
+            headline: true,
+            doubt: None,
+        }));
+    }
+    figures
+}
+
+/// Returns the number of leading columns that tell the rows of a table apart. The first one always
+/// does so in part; a column with measured values, which have an interval, never does.
+fn leading_columns(rows: &[Value], columns: usize) -> usize {
+    let is_measured = |at: usize| rows.iter().any(|row| row[at]["ci95"].is_number());
+    let distinct = |count: usize| {
+        let names = rows.iter().map(|row| (0..count).map(|at| row[at].to_string()).collect());
+        names.collect::<BTreeSet<Vec<String>>>().len()
+    };
+    let usable = (1..columns).take_while(|at| !is_measured(*at)).count();
+    // Without such columns, the first one has to do.
+    (1..=usable + 1).find(|count| distinct(*count) == rows.len()).unwrap_or(1)
+}
+
+/// Returns the name of a row: its first cell, and the further leading ones with the names of their
+/// columns.
+fn row_name(row: &Value, columns: &[String], leading: usize) -> String {
+    let mut name = words(&row[0]);
+    for (at, column) in columns.iter().enumerate().take(leading).skip(1) {
+        let cell = match row[at]["value"].as_f64() {
+            Some(value) => value.to_string(),
+            None => words(&row[at]),
+        };
+        name.push_str(&format!(", {column} {cell}"));
+    }
+    name
 }
 
 #[cfg(test)]
@@ -139,6 +191,42 @@ mod tests {
         let [time] = result.figures.as_slice() else { panic!("{:?}", result.figures) };
         assert_eq!((time.place.as_str(), time.value, time.repetitions()), ("5.1.1", 1.0, Some(2)));
         assert_eq!(time.more_is_better, Some(false));
+    }
+
+    /// The rows of `planimeter dut` about updates begin with the operation, and differ in the number
+    /// of updates in a request and in the window.
+    #[test]
+    fn rows_that_begin_alike_are_compared_by_what_tells_them_apart() {
+        let row = |batch: u32, window: u32, rate: f64| {
+            format!(
+                r#"["insert", {{"value": {batch}.0, "unit": "count"}}, {{"value": {window}.0, "unit": "count"}},
+                    {{"value": {rate}, "ci95": 1.0, "unit": "per second"}}, "switch"]"#
+            )
+        };
+        let rows = [row(1, 1, 10.0), row(1, 8, 20.0), row(100, 8, 30.0)].join(",");
+        let text = format!(
+            r#"{{"schema": "planimeter.document.result", "schema_version": 1, "kind": "dut", "title": "t", "partial": null,
+            "sections": [{{"id": "updates", "tables": [
+                {{"caption": "Updates", "columns": ["operation", "batch", "window", "rate", "limit"], "rows": [{rows}]}},
+                {{"caption": "Before", "columns": ["request", "rate"], "rows": [["all", {{"value": 1.0, "unit": "per second"}}]]}},
+                {{"caption": "After", "columns": ["request", "rate"], "rows": [["all", {{"value": 2.0, "unit": "per second"}}]]}}]}}]}}"#
+        );
+        let result = read("run", &text).expect("a result");
+        let found: Vec<_> = result
+            .figures
+            .iter()
+            .map(|one| (one.place.as_str(), one.metric.as_str(), one.value))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("updates, insert, batch 1, window 1", "rate", 10.0),
+                ("updates, insert, batch 1, window 8", "rate", 20.0),
+                ("updates, insert, batch 100, window 8", "rate", 30.0),
+                ("updates, Before, all", "rate", 1.0),
+                ("updates, After, all", "rate", 2.0),
+            ]
+        );
     }
 
     #[test]

@@ -162,6 +162,7 @@ impl Case<'_> {
             log: Log::off(),
             segments,
             pushes: softswitch::Pushes::default(),
+            numbers: softswitch::GivenNumbers::new(),
         };
         let switch = Switch::start(options, vec![device]).expect("it starts");
         let started = Instant::now();

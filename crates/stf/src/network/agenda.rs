@@ -1,20 +1,8 @@
 //! The events of a network in virtual time, in the order in which they happen.
 
-use super::Travelling;
-use crate::outcome::End;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
-
-/// An event of a network.
-pub(super) enum Event {
-    /// A packet arrives at a port of a switch.
-    Arrival(Travelling),
-    /// The source with this index sends its next packet.
-    Source(usize),
-    /// A port with queues may start its next packet.
-    Start(End),
-}
 
 /// The order of events at one time: ports that have finished a packet, or for which a packet is
 /// released, choose before packets arrive, and ports that were idle choose after that. A packet
@@ -27,16 +15,21 @@ pub(super) enum Rank {
 }
 
 /// The events that are to happen. Events of the same time and rank happen in the order in which
-/// they were added.
-#[derive(Default)]
-pub(super) struct Agenda {
+/// they were added, or took their number.
+pub(super) struct Agenda<E> {
     order: BinaryHeap<Reverse<(Duration, Rank, u64)>>,
-    events: BTreeMap<u64, Event>,
+    events: BTreeMap<u64, E>,
     added: u64,
 }
 
-impl Agenda {
-    pub(super) fn add(&mut self, time: Duration, rank: Rank, event: Event) {
+impl<E> Default for Agenda<E> {
+    fn default() -> Self {
+        Self { order: BinaryHeap::new(), events: BTreeMap::new(), added: 0 }
+    }
+}
+
+impl<E> Agenda<E> {
+    pub(super) fn add(&mut self, time: Duration, rank: Rank, event: E) {
         let number = self.number();
         self.add_numbered(time, rank, number, event);
     }
@@ -49,14 +42,14 @@ impl Agenda {
     }
 
     /// Adds an event with a number, which no other event of the agenda may have.
-    pub(super) fn add_numbered(&mut self, time: Duration, rank: Rank, number: u64, event: Event) {
+    pub(super) fn add_numbered(&mut self, time: Duration, rank: Rank, number: u64, event: E) {
         self.order.push(Reverse((time, rank, number)));
         self.events.insert(number, event);
     }
 
     /// Removes and returns the next event with its time, if it happens at or before an arrival at
     /// `until`.
-    pub(super) fn next(&mut self, until: Duration) -> Option<(Duration, Event)> {
+    pub(super) fn next(&mut self, until: Duration) -> Option<(Duration, E)> {
         let Reverse((time, rank, number)) = *self.order.peek()?;
         if (time, rank) > (until, Rank::Arrival) {
             return None;

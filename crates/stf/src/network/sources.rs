@@ -1,7 +1,7 @@
 //! Sources: packets that arrive while later statements of a script run.
 
-use super::agenda::{Event, Rank};
-use super::travel::{Journey, Origin, Travel, Travelling};
+use super::agenda::Rank;
+use super::travel::{Event, Journey, Origin, Travel, Travelling};
 use crate::books::Books;
 use crate::outcome::End;
 use crate::script::Arrivals;

@@ -1,7 +1,7 @@
 //! The way of packets through a network: at each switch, in the queues of its ports, and over
 //! links.
 
-use super::agenda::{Agenda, Event, Rank};
+use super::agenda::{Agenda, Rank};
 use super::sources::Sending;
 use super::{Covered, MAX_COPIES, MAX_HOPS, Network, coverage_of};
 use crate::Failure;
@@ -14,6 +14,16 @@ use queues::Configuration;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
+
+/// An event of a network.
+pub(super) enum Event {
+    /// A packet arrives at a port of a switch.
+    Arrival(Travelling),
+    /// The source with this index sends its next packet.
+    Source(usize),
+    /// A port with queues may start its next packet.
+    Start(End),
+}
 
 /// A packet on its way through a network, about to enter a switch.
 pub(super) struct Travelling {
@@ -73,7 +83,7 @@ pub(super) struct Travel<'n> {
     /// Whether any port of the network has queues, or gets some in the script.
     pub(super) has_queues: bool,
     pub(super) queued: Vec<QueuedPorts<Journey>>,
-    pub(super) agenda: Agenda,
+    pub(super) agenda: Agenda<Event>,
     pub(super) options: Options,
     pub(super) covered: &'n mut [Covered],
     pub(super) left: Vec<Left>,
@@ -318,7 +328,7 @@ impl Travel<'_> {
         let line = journey.line();
         let is_of_source = journey.origin.is_of_source;
         if is_of_source {
-            books.hash((time, end, &output.packet));
+            books.hash_sent((time, end, &output.packet));
         }
         if self.is_stored(journey) {
             books.report.left.push((time, end, output.packet.clone()));

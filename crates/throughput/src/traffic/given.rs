@@ -52,6 +52,9 @@ pub struct Given {
     /// Whether the setup sets rates of meters. Without rates all packets are green, so that outputs
     /// do not depend on the time or on earlier packets.
     pub sets_meters: bool,
+    /// The largest number of outcomes of a packet, if trees of all its outcomes are to be measured
+    /// instead of its processing.
+    pub outcomes: Option<u64>,
 }
 
 impl Workload {
@@ -67,7 +70,7 @@ impl Workload {
         given: Given,
         progress: &mut dyn FnMut(usize, usize) -> bool,
     ) -> Result<Self, TrafficError> {
-        let Given { packets, port, setup, sets_meters } = given;
+        let Given { packets, port, setup, sets_meters, outcomes } = given;
         if packets.is_empty() {
             return Err(TrafficError::Empty);
         }
@@ -112,11 +115,19 @@ impl Workload {
             packets: packets.into_iter().collect(),
             left,
             shared,
-            notes: Vec::new(),
+            notes: outcomes.map(note_of_trees).into_iter().collect(),
             port,
             setup: Some(setup),
             counts,
             sets_meters,
+            outcomes,
         })
     }
+}
+
+fn note_of_trees(limit: u64) -> String {
+    format!(
+        "where outcomes are asked for, rates are those of trees of all outcomes of a packet, up to \
+         {limit} of them, which the interpreter finds"
+    )
 }

@@ -3,7 +3,7 @@
 use tonic::Code;
 
 use crate::channel::name;
-use crate::fuzz::settings::Constraints;
+use crate::fuzz::settings::ConstraintDuty;
 use crate::subject::Breach;
 
 pub(super) const INVALID: &[Code] = &[Code::InvalidArgument];
@@ -115,11 +115,11 @@ impl Faults {
         self.certain.is_empty()
     }
 
-    pub(super) fn expected(mut self, duty: Constraints) -> Expected {
+    pub(super) fn expected(mut self, duty: ConstraintDuty) -> Expected {
         let refusals = self.breaches.iter().map(|_| INVALID);
         match duty {
-            Constraints::Checked => self.certain.extend(refusals),
-            Constraints::Ignored => self.possible.extend(refusals),
+            ConstraintDuty::Checked => self.certain.extend(refusals),
+            ConstraintDuty::Ignored => self.possible.extend(refusals),
         }
         let both = [self.certain.as_slice(), self.possible.as_slice()].concat();
         let mut codes = Vec::new();

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// The fields of a metadata type that are annotated with `@field_list`: the path of each, by the
 /// number of the list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
+pub(crate) struct FieldLists(BTreeMap<u32, Vec<Vec<Projection>>>);
 
 impl FieldLists {
     /// Collects the fields of a metadata type that are annotated with `@field_list`, at any depth
     /// of structs.
-    pub(super) fn new(layout: &Layout, metadata: TypeId) -> Self {
+    pub(crate) fn new(layout: &Layout, metadata: TypeId) -> Self {
         let mut lists = Self::default();
         lists.collect(layout, metadata, &mut Vec::new());
         lists
@@ -23,6 +23,11 @@ impl FieldLists {
     /// list.
     pub(super) fn of(&self, list: u32) -> &[Vec<Projection>] {
         self.0.get(&list).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the fields of each list with its number.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (u32, &[Vec<Projection>])> {
+        self.0.iter().map(|(list, paths)| (*list, paths.as_slice()))
     }
 
     fn collect(&mut self, layout: &Layout, type_id: TypeId, path: &mut Vec<Projection>) {

@@ -2,7 +2,7 @@
 //! generated code for each block. Replicas for multicast groups take it too. Bursts use the type
 //! [`Run`] as well.
 
-use super::batch::{IN_BYTES, Sent};
+use super::batch::{GENERATION, IN_BYTES, Sent};
 use super::glue::{Assignments, Decision};
 use super::{Batch, DEPARSER, EGRESS, FastPath, INGRESS, PARSER, UPDATE, VERIFY};
 use crate::architecture::MAX_PASSES;
@@ -37,7 +37,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     /// The index of the frame of the current packet.
     pub(in crate::compiled) at: usize,
     /// The frame of a replicated packet as it was at the end of ingress.
-    pub(super) saved: &'b mut Vec<u64>,
+    pub(in crate::compiled) saved: &'b mut Vec<u64>,
     pub(in crate::compiled) context: Context,
     pub(in crate::compiled) host: Host<'r>,
     /// The interpreter, if generated code leaves some statements of the program to it.
@@ -55,7 +55,7 @@ pub(in crate::compiled) struct Run<'r, 'b> {
     pub(in crate::compiled) stop: Option<&'b AtomicBool>,
     /// The inputs of the architecture's rules for the current packet, such as its port and its
     /// length.
-    pub(super) inputs: Inputs<u64>,
+    pub(in crate::compiled) inputs: Inputs<u64>,
 }
 
 /// The numbers of replicas of one packet that wait in the queue of each port.
@@ -117,9 +117,12 @@ impl<'r> Queues<'r> {
 
 /// The values that a packet takes from ingress to egress outside of the frame.
 #[derive(Clone, Copy)]
-struct Passing<'p> {
-    payload: &'p [u8],
-    truncated: u64,
+pub(super) struct Passing<'p> {
+    pub(super) payload: &'p [u8],
+    /// The maximum number of bytes that are transmitted.
+    pub(super) truncated: u64,
+    /// The number of clones and further passes that led from the received packet to this one.
+    pub(super) generation: u64,
 }
 
 impl Run<'_, '_> {
@@ -205,6 +208,7 @@ impl Run<'_, '_> {
         let passing = Passing {
             payload: packet.get(start..).unwrap_or(&[]),
             truncated: std::mem::replace(&mut self.context.truncate, u64::MAX),
+            generation: 0,
         };
         match self.decided(&self.fast_path.glue_places.after_ingress, 0) {
             Fate::Unicast { port } => {
@@ -238,7 +242,7 @@ impl Run<'_, '_> {
         let left = self.context.end_work();
         self.context.begin_work(left, self.stop);
         let charged = self.charge(self.fast_path.costs[0]);
-        let passing = Passing { payload, truncated: u64::MAX };
+        let passing = Passing { payload, truncated: u64::MAX, generation: 0 };
         let outcome = charged.and_then(|()| self.for_group(group, passing));
         self.context.end_work();
         outcome
@@ -276,9 +280,18 @@ impl Run<'_, '_> {
         &mut self.frames[begin..begin + self.words]
     }
 
+    /// Returns the frame of the current packet, as bytes, for writing.
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
+        let frame = self.frame();
+        let length = frame.len() * 8;
+        // SAFETY: the words are that many initialized bytes, every bit pattern of a byte and of a
+        // word is valid, and the borrow of `self` covers them.
+        unsafe { std::slice::from_raw_parts_mut(frame.as_mut_ptr().cast(), length) }
+    }
+
     /// Assigns the values that the architecture sets to fields of the standard metadata.
     #[inline]
-    fn assign(&mut self, assignments: &Assignments) {
+    pub(super) fn assign(&mut self, assignments: &Assignments) {
         let begin = self.at * self.words;
         let frame = &mut self.frames[begin..begin + self.words];
         let length = frame.len() * 8;
@@ -297,7 +310,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn load_packet(&mut self, packet: &[u8]) {
+    pub(super) fn load_packet(&mut self, packet: &[u8]) {
         self.context.packet = packet.as_ptr();
         self.context.length = packet.len() as u64;
         self.context.cursor = 0;
@@ -313,7 +326,7 @@ impl Run<'_, '_> {
 
     /// Runs one block of the program. Returns the error of a parser that rejects the packet, and
     /// zero otherwise.
-    fn block(&mut self, block: usize) -> Result<u64, RunError> {
+    pub(super) fn block(&mut self, block: usize) -> Result<u64, RunError> {
         let fast_path = self.fast_path;
         self.charge(fast_path.block_costs.get(block).copied().unwrap_or(0))?;
         if !fast_path.runs.get(block).copied().unwrap_or(false) {
@@ -353,20 +366,20 @@ impl Run<'_, '_> {
     /// Charges units of work to the current packet. Returns an error if the packet may not take
     /// that much work.
     #[inline]
-    fn charge(&mut self, units: u64) -> Result<(), RunError> {
+    pub(super) fn charge(&mut self, units: u64) -> Result<(), RunError> {
         if self.context.charge(units) { Ok(()) } else { Err(self.core.layout.work_limit()) }
     }
 
     /// Returns what happens to the current packet, by its standard metadata, if its output port is
     /// `port`.
     #[inline]
-    fn decided(&self, decision: &Decision, port: u32) -> Fate {
+    pub(super) fn decided(&self, decision: &Decision, port: u32) -> Fate {
         let queues = self.host.state.priority_queues.load(Ordering::Relaxed);
         decision.decide(self.bytes(), port, self.core.layout.drop_port, queues)
     }
 
     /// Returns the number of earlier packets that wait in the queue of a port.
-    fn behind(&self, port: u32) -> u64 {
+    pub(super) fn behind(&self, port: u32) -> u64 {
         self.host.state.waiting(port).into()
     }
 
@@ -397,12 +410,22 @@ impl Run<'_, '_> {
     /// Runs egress, checksum update and deparser for one output port. `waiting` is the number of
     /// replicas that still wait in the queue of the port.
     fn egress(&mut self, port: u32, passing: Passing<'_>, waiting: u64) -> Result<(), RunError> {
+        self.begin_egress(port, passing, waiting)?;
+        self.end_egress(port, passing)
+    }
+
+    /// Runs egress for one output port. The arguments are those of [`Self::egress`].
+    pub(super) fn begin_egress(
+        &mut self,
+        port: u32,
+        passing: Passing<'_>,
+        waiting: u64,
+    ) -> Result<(), RunError> {
         let locals = (self.code.resolved.locals / 8) as usize;
         if let Some(locals) = self.frame().get_mut(locals..) {
             locals.fill(0);
         }
         self.load_packet(passing.payload);
-        let mut most = passing.truncated;
         // Only egress sees the standard metadata; checksum update and deparser do not.
         if self.fast_path.runs[EGRESS] {
             let queue_depth = waiting + self.behind(port);
@@ -410,21 +433,31 @@ impl Run<'_, '_> {
             self.inputs.set(Known::QueueDepth, queue_depth);
             self.assign(&self.fast_path.glue_places.before_egress);
             self.context.truncate = u64::MAX;
-            self.block(EGRESS)?;
-            most = most.min(self.context.truncate);
+        }
+        self.block(EGRESS).map(|_| ())
+    }
+
+    /// Runs checksum update and deparser after egress, unless egress drops the packet.
+    pub(super) fn end_egress(&mut self, port: u32, passing: Passing<'_>) -> Result<(), RunError> {
+        let Passing { payload, mut truncated, generation } = passing;
+        if self.fast_path.runs[EGRESS] {
+            truncated = truncated.min(self.context.truncate);
             if let Fate::Drop { .. } = self.decided(&self.fast_path.glue_places.after_egress, port)
             {
                 return Ok(());
             }
-        } else {
-            self.block(EGRESS)?;
         }
         self.block(UPDATE)?;
-        self.deparse(port, passing.payload, most)
+        self.deparse((port, generation), payload, truncated)
     }
 
     /// Runs the deparser, and records the packet for transmission.
-    fn deparse(&mut self, port: u32, payload: &[u8], most: u64) -> Result<(), RunError> {
+    fn deparse(
+        &mut self,
+        (port, generation): (u32, u64),
+        payload: &[u8],
+        most: u64,
+    ) -> Result<(), RunError> {
         let room = self.code.resolved.emitted as usize;
         let start = self.batch.bytes.len();
         self.batch.bytes.reserve(room + payload.len());
@@ -439,7 +472,7 @@ impl Run<'_, '_> {
         bytes.extend_from_slice(payload);
         bytes.truncate(start.saturating_add(usize::try_from(most).unwrap_or(usize::MAX)));
         let end = bytes.len();
-        let port = u64::from(port) | IN_BYTES;
+        let port = u64::from(port) | IN_BYTES | generation << GENERATION;
         self.batch.sent.push(Sent { packet: self.packet, port, start, end });
         Ok(())
     }

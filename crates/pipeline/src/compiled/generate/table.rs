@@ -41,6 +41,10 @@ const IS_EMPTY: usize = offset_of!(TableAccess, is_empty);
 /// jump table, which must load the target before it can jump.
 const FEW_ACTIONS: usize = 4;
 
+/// The largest number of tables of a program in which lookups do not test first whether the table
+/// has entries. In a program with few tables they usually have some, and the test only takes time.
+const FEW_TABLES: usize = 4;
+
 /// The message of the internal error for an action that changes a parameter which it does not have.
 const NO_REFERENCE: &str = "a parameter that an action writes and does not have";
 
@@ -271,7 +275,8 @@ impl Function<'_, '_> {
         let access = self.access(number);
         let (yes, no) = (self.number(1), self.number(0));
         let (miss, fetch) = (self.builder.create_block(), self.builder.create_block());
-        if !samples && !table.actions.iter().any(TableAction::needs_key) {
+        let needs_key = table.actions.iter().any(TableAction::needs_key);
+        if !samples && !needs_key && self.tests_for_entries(layout) {
             self.miss_if_empty(access, miss);
         }
         let (key, lookup) = if samples {
@@ -352,6 +357,11 @@ impl Function<'_, '_> {
         let is_certain = false;
         let entry = Entry { layout, access, values, is_hit, is_certain, owner, key };
         (Results { position, is_hit }, Some(entry))
+    }
+
+    /// Returns whether code tests if a table has entries before it computes a key.
+    fn tests_for_entries(&self, layout: &EntryLayout) -> bool {
+        layout.words_in_memory.is_some() || self.resolved.packed.len() > FEW_TABLES
     }
 
     /// Emits a jump to `miss` if a table has no entries, so that its key is not computed. Code that is
@@ -496,7 +506,8 @@ impl Function<'_, '_> {
         let end = self.builder.create_block();
         // The keys in the column of a table with exact keys are looked up even if the table has no
         // entries.
-        if layout.fields().is_some() || column.is_none() {
+        let needs_key = layout.fields().is_none() && column.is_some();
+        if !needs_key && self.tests_for_entries(layout) {
             let goes_on = self.builder.create_block();
             let is_empty = self.load(Pointer { base: access, offset: IS_EMPTY as i32 }, 8);
             self.builder.ins().brif(is_empty, end, &[], goes_on, &[]);

@@ -83,7 +83,7 @@ impl Source {
             _ => Architecture::V1model,
         };
         let (is_old, is_simple) = (choose(4) == 1, choose(3) > 0);
-        let is_fixed = is_simple && choose(2) == 1;
+        let is_fixed = is_simple && choose(4) > 0;
         let has_lengths = is_old && architecture != Architecture::V1model;
         let mut grammar = Grammar {
             choose,

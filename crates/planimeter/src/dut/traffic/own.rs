@@ -17,7 +17,7 @@ use ir::{Program, TableId};
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{self, field_match::FieldMatchType};
 use p4runtime::store::{Nanos, Store};
-use pipeline::{Event, InterpreterTarget, Trace, Worker};
+use pipeline::{Detail, Event, InterpreterTarget, Trace, Worker};
 use throughput::traffic::{Wanted, Workload};
 
 use super::{PACKET_SIZE, TAG};
@@ -249,8 +249,8 @@ impl Trace for Lookups {
         }
     }
 
-    fn wants_events(&self) -> bool {
-        false
+    fn detail(&self) -> Detail {
+        Detail::Nothing
     }
 }
 

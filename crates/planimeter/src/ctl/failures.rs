@@ -1,0 +1,67 @@
+//! The errors of calls, as commands report them.
+
+use ::ctl::DeviceError;
+use entities::Code;
+use p4runtime::client::WriteError;
+
+/// Converts the status of a call that failed.
+pub(super) fn refused(status: &tonic::Status) -> DeviceError {
+    match status.code() {
+        tonic::Code::Unavailable => {
+            DeviceError::Connection(format!("the device is not available: {}", status.message()))
+        }
+        code => DeviceError::Refused {
+            code: Code::from_number(code as i32),
+            message: status.message().to_owned(),
+        },
+    }
+}
+
+/// Converts the status of a call of the switch's own service.
+pub(super) fn without_service(status: &tonic::Status) -> DeviceError {
+    match status.code() {
+        tonic::Code::Unimplemented => DeviceError::Unsupported(format!(
+            "it does not serve planimeter.switch.v1.SwitchControl, which has queues and injected packets, as \
+             `planimeter switch` does ({})",
+            status.message()
+        )),
+        _ => refused(status),
+    }
+}
+
+pub(super) fn write_error(error: WriteError) -> DeviceError {
+    match error {
+        WriteError::Updates { updates, refused } => match (refused.first(), updates) {
+            (Some(first), 1) => {
+                DeviceError::Refused { code: first.code, message: first.message.clone() }
+            }
+            (Some(first), _) => {
+                let message = format!(
+                    "{} of {updates} updates; the first of them: {}",
+                    refused.len(),
+                    first.message
+                );
+                DeviceError::Refused { code: first.code, message }
+            }
+            (None, _) => DeviceError::Refused {
+                code: Code::Unknown,
+                message: "an update, without saying which".to_owned(),
+            },
+        },
+        WriteError::Rpc(status) => refused(&status),
+        other => DeviceError::Refused { code: Code::Unknown, message: other.to_string() },
+    }
+}
+
+/// Converts the status of a Read, whose details say which part of the request was refused.
+pub(super) fn read_error(status: &tonic::Status) -> DeviceError {
+    let errors = p4runtime::status::batch_errors(status);
+    let first = errors.iter().find(|error| error.canonical_code != Code::Ok as i32);
+    match first {
+        Some(first) => DeviceError::Refused {
+            code: Code::from_number(first.canonical_code),
+            message: first.message.clone(),
+        },
+        None => refused(status),
+    }
+}

@@ -1,0 +1,81 @@
+//! The device of the address `-`, which is none: commands are only checked.
+
+use ::ctl::{Device, DeviceError, Message, PortState, PushAction, Until};
+use p4runtime::proto::config::P4Info;
+use p4runtime::proto::{switch, v1};
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::program;
+
+/// The device of the address `-`, which has nothing but a P4Info: for dry runs.
+pub(super) struct Nothing(P4Info);
+
+impl Nothing {
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        match (&arguments.p4info, arguments.dry_run) {
+            (Some(path), true) => Ok(Self(program::p4info_in(path)?)),
+            _ => Err(Failure::input(
+                "without a device, as `-` means, commands can only be checked; give --p4info FILE and --dry-run",
+            )),
+        }
+    }
+}
+
+impl Device for Nothing {
+    fn id(&self) -> u64 {
+        0
+    }
+
+    fn role(&self) -> &str {
+        ""
+    }
+
+    fn read(&mut self, _: &[v1::Entity]) -> Result<Vec<v1::Entity>, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn write(&mut self, _: &[v1::Update]) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn pipeline(&mut self) -> Result<Option<P4Info>, DeviceError> {
+        Ok(Some(self.0.clone()))
+    }
+
+    fn push(&mut self, _: &[String], _: PushAction) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn send(&mut self, _: v1::PacketOut) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn listen(&mut self, _: Until, _: &mut dyn FnMut(Message) -> bool) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn ports(&mut self) -> Result<Vec<PortState>, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn queues(&mut self, _: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn set_queues(
+        &mut self,
+        _: Vec<switch::PortQueues>,
+        _: u64,
+    ) -> Result<switch::SetQueuesResponse, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn inject(
+        &mut self,
+        _: switch::InjectedPacket,
+        _: switch::Delivery,
+    ) -> Result<switch::InjectOutcome, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+}
