@@ -276,7 +276,8 @@ fn flows_of_a_file_are_those_that_it_prints() {
             protocol,
         );
         let mut running = switch.measure(&["--plan", "reads", "--quick", "--entries", &name]);
-        running.wait_for_end(TIMEOUT);
+        let ended = running.end(TIMEOUT).expect("it ends");
+        assert_eq!(ended.code(), Some(2), "{}", running.output());
         let text = running.output();
         assert!(text.contains("has an entry with the key of line"), "{text}");
         assert_eq!(switch.flows(protocol).len(), 2, "{text}");

@@ -2,7 +2,10 @@
 //! length, go through a program that uses most of the language.
 
 use super::support::{V1model, bits, call, entry, exact, load};
-use pipeline::{CloneSession, FieldMatch, Replica, RunError};
+use ir::with_large_stack;
+use p4lang::compile_file;
+use p4lang::preprocess::{DiskFiles, Options};
+use pipeline::{CloneSession, FieldMatch, Replica, RunError, Switch};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use std::time::Duration;
@@ -105,7 +108,10 @@ fn our_programs_survive_random_packets() {
             continue;
         }
         programs += 1;
-        let mut switch = load(&std::fs::read_to_string(&path).expect("program"));
+        // Programs include files beside them.
+        let compiled = with_large_stack(|| compile_file(&path, &Options::default(), &DiskFiles));
+        let program = compiled.expect("a thread").expect("a file").program;
+        let mut switch = Switch::new(program.expect("no errors")).expect("it can be run");
         for round in 0..100_u64 {
             let length = random.random_range(0..100);
             let mut packet: Vec<u8> = (0..length).map(|_| random.random()).collect();

@@ -735,7 +735,7 @@ fn a_file_of_entries_that_cannot_be_used_says_why() {
         ),
         (file("e.txtpb", "updates { typ: INSERT }"), "line 1, column"),
         (file("f.txt", "priority=1,ip actions=drop\n"), "no WriteRequest"),
-        (folder.path().join("none").to_string_lossy().into_owned(), "nor is there a file"),
+        (folder.path().join("none").to_string_lossy().into_owned(), "No such file"),
     ];
     for (file, why) in &cases {
         let output =

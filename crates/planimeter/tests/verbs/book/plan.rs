@@ -134,6 +134,9 @@ pub(crate) fn page_plan(page: &str) -> Page {
         "docs/stf.md" => SCRIPTS,
         "docs/compile.md" => PROGRAMS,
         "docs/compare.md" => RUNS,
+        "docs/ctl.md" => {
+            "planimeter switch programs/router.p4 --grpc-server-addr 127.0.0.1:9559 > switch.log & sleep 2\n"
+        }
         "docs/peers.md" => "planimeter controller > controller.log & sleep 1\n",
         "docs/device.md" | "docs/device-measure.md" => DELAYS,
         "examples/mininet/README.md" => "mkdir build\ncp examples/mininet/pod/forward.p4 .\n",
