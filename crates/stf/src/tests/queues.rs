@@ -318,7 +318,7 @@ fn wrong_changes_of_queues_are_refused() {
         assert!(errors[0].message.contains(reason), "{line}: {errors:?}");
     }
     for (script, reason) in [
-        ("packet 1 00\nat 5ms queue s9 port=2", "the network has no switch 's9'"),
+        ("packet 1 00\nat 5ms queue s9 port=2", "the network has no switch s9; there is s1"),
         ("at 9ms\npacket 1 00\nat 5ms queue s1 port=2", "cannot follow one at 9ms"),
         ("at 1ms\nat 5ms queue s1 port=2\npacket 1 00", "at 1ms cannot follow one at 5ms"),
     ] {
