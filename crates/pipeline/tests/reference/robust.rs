@@ -1,7 +1,7 @@
 //! Tests that no packet makes the reference interpreter panic. Random packets, truncated at every
 //! length, go through a program that uses most of the language.
 
-use super::support::{V1model, bits, call, entry, exact, load};
+use super::support::{V1model, bits, call, entry, exact};
 use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::preprocess::{DiskFiles, Options};
