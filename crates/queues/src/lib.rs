@@ -6,6 +6,28 @@
 //! packet out. [`Port::finished`] then states how long the packet is on the wire, since a program
 //! may change or drop it behind the queue.
 //!
+//! ```
+//! use queues::{Arrival, Configuration, Nanos, Port, QueueId};
+//!
+//! let lines = Configuration::parse(&["port=1 rate=8Mbps queues=2"]).expect("two queues");
+//! let mut port = Port::new(&lines.0[&1], Nanos(0), 1);
+//! for (number, handle) in [(0, "bulk"), (1, "voice"), (0, "more bulk")] {
+//!     let packet = Arrival { length: 1000, is_capable: false, handle };
+//!     let queue = QueueId::new(number).expect("a queue");
+//!     port.enqueue(Nanos(0), queue, packet).expect("there is room");
+//! }
+//! let mut left = Vec::new();
+//! while let Some(due) = port.due() {
+//!     left.extend(port.dequeue(due).map(|packet| (packet.handle, packet.start)));
+//! }
+//! // Each takes 1 ms on the wire, and the queue with the largest number is the most urgent.
+//! assert_eq!(left, [
+//!     ("voice", Nanos(0)),
+//!     ("bulk", Nanos(1_000_000)),
+//!     ("more bulk", Nanos(2_000_000)),
+//! ]);
+//! ```
+//!
 //! # Time
 //!
 //! Events happen at whole nanoseconds. Rates need no such grid: a shaper keeps the exact instant at
