@@ -43,6 +43,12 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
     ),
     ("docs/dut.md", "planimeter dut 127.0.0.1:9559", "its switch is the one above"),
     (
+        "",
+        "planimeter bench programs/middleblock.p4 --scenarios",
+        "minutes without optimisation; tests/verbs/bench.rs compares scenarios",
+    ),
+    ("docs/performance.md", "planimeter dut ADDRESS", "a switch of the reader; tests/verbs/dut.rs"),
+    (
         "docs/dut.md",
         "planimeter dut --openflow",
         "needs Open vSwitch; conformance/tests/peers/dut_open_vswitch.rs",
