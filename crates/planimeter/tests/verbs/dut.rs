@@ -193,9 +193,11 @@ fn packets_between_random_requests_show_no_fault() {
     let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     let ports = ["-i", "1@s1", "-i", "2@s2"];
     let switch = Switch::of(command, "crates/judge/tests/everything.p4", &ports);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
     let mut command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
     command.args(["dut", &switch.1, "--fuzz", "--requests", "300", "--quiet", "--json"]);
-    command.args(["--port", "1@h1", "--port", "2@h2"]);
+    command.args(["--port", "1@h1", "--port", "2@h2", "-o"]).arg(&run);
     let output = command.output().expect("the command runs");
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let text = stdout(&output);
