@@ -5,13 +5,13 @@ use crate::entries::{key, meter as rates};
 use crate::error::CommandError;
 use crate::names::{Named, find};
 use crate::operands::{Operands, range};
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink, update};
 use crate::value::parse_data;
 use entities::schema::{Register, Table};
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
     self, CounterData, CounterEntry, DirectCounterEntry, DirectMeterEntry, Index, MeterEntry,
-    RegisterEntry, TableEntry, entity::Entity as Kind, update::Type,
+    RegisterEntry, TableEntry, update::Type,
 };
 
 /// The largest number of cells that one command reads or writes by index.
@@ -108,20 +108,6 @@ fn place_in(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandEr
     Ok(TableEntry { r#match: matches, ..plain })
 }
 
-fn show_all(
-    session: &mut Session<'_>,
-    requests: Vec<v1::Entity>,
-    sink: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    let found = session.query(requests)?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
-}
-
-fn modify(entity: v1::Entity) -> v1::Update {
-    v1::Update { r#type: Type::Modify as i32, entity: Some(entity) }
-}
-
 /// Writes the same data to a counter or meter of entries: of one entry, or of all for an entry
 /// without a key.
 fn write_direct(
@@ -132,12 +118,9 @@ fn write_direct(
     if !entry.r#match.is_empty() || entry.is_default_action {
         return session.write(Type::Modify, to(entry));
     }
-    let found = session.read(vec![entry.into()])?;
-    let keys = found.into_iter().filter_map(|found| match found.entity {
-        Some(Kind::TableEntry(entry)) => Some(crate::handles::key(&entry)),
-        _ => None,
-    });
-    let updates: Vec<v1::Update> = keys.map(|key| modify(to(key))).collect();
+    let found = session.read_as(entry, crate::tables::table_entry)?;
+    let keys = found.iter().map(crate::handles::key);
+    let updates: Vec<v1::Update> = keys.map(|key| update(Type::Modify, to(key))).collect();
     if updates.is_empty() { Ok(()) } else { session.write_all(updates) }
 }
 
@@ -161,7 +144,7 @@ pub(crate) fn read_counter(
         }
     };
     words.end()?;
-    show_all(session, requests, sink)
+    session.list(requests, sink)
 }
 
 /// Writes the value of cells of a counter.
@@ -177,7 +160,7 @@ pub(crate) fn put_counter(
             let cells = cells(words, size)?.into_iter();
             words.end()?;
             let data = Some(data);
-            let cell = |index| modify(CounterEntry { counter_id: id, index, data }.into());
+            let cell = |index| update(Type::Modify, CounterEntry { counter_id: id, index, data });
             session.write_all(cells.map(cell).collect())
         }
         Place::Table(table) => {
@@ -237,7 +220,7 @@ pub(crate) fn read_meter(
         }
     };
     words.end()?;
-    show_all(session, requests, sink)
+    session.list(requests, sink)
 }
 
 /// Writes the rates of cells of a meter. Without rates, the meter marks all packets green.
@@ -253,7 +236,10 @@ pub(crate) fn put_meter(
             let cells = cells(words, size)?.into_iter();
             words.end()?;
             let cell = |index| {
-                modify(MeterEntry { meter_id: id, index, config, ..MeterEntry::default() }.into())
+                update(
+                    Type::Modify,
+                    MeterEntry { meter_id: id, index, config, ..MeterEntry::default() },
+                )
             };
             session.write_all(cells.map(cell).collect())
         }
@@ -310,7 +296,7 @@ pub(crate) fn read_register(
     words.end()?;
     let register_id = register.id.0;
     let cell = |index| RegisterEntry { register_id, index, data: None }.into();
-    show_all(session, cells.map(cell).collect(), sink)
+    session.list(cells.map(cell).collect(), sink)
 }
 
 fn put_register(
@@ -320,8 +306,9 @@ fn put_register(
     data: &v1::P4Data,
 ) -> Result<(), CommandError> {
     let register_id = register.id.0;
-    let cell =
-        |index| modify(RegisterEntry { register_id, index, data: Some(data.clone()) }.into());
+    let cell = |index| {
+        update(Type::Modify, RegisterEntry { register_id, index, data: Some(data.clone()) })
+    };
     session.write_all(cells.into_iter().map(cell).collect())
 }
 

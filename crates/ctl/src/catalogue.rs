@@ -5,6 +5,7 @@ use crate::error::CommandError;
 use crate::operands::Operands;
 use crate::session::{Session, Sink};
 use crate::{arrays, messages, profiles, queue, replication, tables, value_sets, whole};
+use p4runtime::proto::v1::update::Type;
 
 mod bmv2;
 
@@ -13,7 +14,7 @@ pub use bmv2::SIMPLE_SWITCH;
 /// A function that runs a command.
 pub(crate) type Run = fn(&mut Session<'_>, Operands, &mut Sink<'_>) -> Result<(), CommandError>;
 
-/// What becomes of a command.
+/// How a command is carried out.
 #[derive(Clone, Copy)]
 pub(crate) enum Support {
     /// A function runs it.
@@ -33,7 +34,7 @@ pub struct Command {
     pub name: &'static str,
     /// The operands, as help shows them.
     pub operands: &'static str,
-    /// What the command does, in a few words.
+    /// A few words about what the command does.
     pub about: &'static str,
     pub(crate) support: Support,
 }
@@ -84,8 +85,12 @@ const CELLS: &str = "NAME [INDEX | FIRST..LAST | FIELD=VALUE ... | default]";
 pub const OWN: &[Command] = &[
     Command::new("tables", "[TABLE]", "show keys and actions of tables", tables::list),
     Command::new("actions", "[TABLE]", "show parameters of actions", tables::actions),
-    Command::new("table add", ENTRY, "insert an entry", tables::add),
-    Command::new("table modify", ENTRY, "replace the action of an entry", tables::modify),
+    Command::new("table add", ENTRY, "insert an entry", |session, words, _| {
+        tables::write(session, words, Type::Insert)
+    }),
+    Command::new("table modify", ENTRY, "replace the action of an entry", |session, words, _| {
+        tables::write(session, words, Type::Modify)
+    }),
     Command::new("table delete", KEY, "delete an entry", tables::delete),
     Command::new("table dump", "[TABLE [FIELD=VALUE ... | default]]", "show entries", tables::dump),
     Command::new("table count", "TABLE", "count entries", tables::count),
@@ -107,18 +112,25 @@ pub const OWN: &[Command] = &[
         "restore the default action of the program",
         tables::reset_default,
     ),
-    Command::new("member add", MEMBER, "add a member to an action profile", profiles::add_member),
-    Command::new(
-        "member modify",
-        MEMBER,
-        "replace the action of a member",
-        profiles::modify_member,
-    ),
-    Command::new("member delete", "PROFILE NUMBER", "remove a member", profiles::delete_member),
+    Command::new("member add", MEMBER, "add a member to an action profile", |session, words, _| {
+        profiles::write_member(session, words, Type::Insert)
+    }),
+    Command::new("member modify", MEMBER, "replace the action of a member", |session, words, _| {
+        profiles::write_member(session, words, Type::Modify)
+    }),
+    Command::new("member delete", "PROFILE NUMBER", "remove a member", |session, words, _| {
+        profiles::write_member(session, words, Type::Delete)
+    }),
     Command::new("member dump", "[PROFILE [NUMBER]]", "show members", profiles::dump_members),
-    Command::new("group add", GROUP, "add a group to an action selector", profiles::add_group),
-    Command::new("group modify", GROUP, "replace the members of a group", profiles::modify_group),
-    Command::new("group delete", "SELECTOR NUMBER", "remove a group", profiles::delete_group),
+    Command::new("group add", GROUP, "add a group to an action selector", |session, words, _| {
+        profiles::write_group(session, words, Type::Insert)
+    }),
+    Command::new("group modify", GROUP, "replace the members of a group", |session, words, _| {
+        profiles::write_group(session, words, Type::Modify)
+    }),
+    Command::new("group delete", "SELECTOR NUMBER", "remove a group", |session, words, _| {
+        profiles::write_group(session, words, Type::Delete)
+    }),
     Command::new("group dump", "[SELECTOR [NUMBER]]", "show groups", profiles::dump_groups),
     Command::new("counter read", CELLS, "show counters", arrays::read_counter),
     Command::new(
@@ -159,28 +171,28 @@ pub const OWN: &[Command] = &[
         "set cells to their first value",
         arrays::reset_register,
     ),
-    Command::new("multicast add", COPIES, "add a multicast group", replication::add_group),
+    Command::new("multicast add", COPIES, "add a multicast group", |session, words, _| {
+        replication::write_group(session, words, Type::Insert)
+    }),
     Command::new(
         "multicast modify",
         COPIES,
         "replace the copies of a group",
-        replication::modify_group,
+        |session, words, _| replication::write_group(session, words, Type::Modify),
     ),
-    Command::new(
-        "multicast delete",
-        "NUMBER",
-        "remove a multicast group",
-        replication::delete_group,
-    ),
+    Command::new("multicast delete", "NUMBER", "remove a multicast group", |session, words, _| {
+        replication::write_group(session, words, Type::Delete)
+    }),
     Command::new("multicast dump", "[NUMBER]", "show multicast groups", replication::dump_groups),
-    Command::new("clone add", CLONES, "add a clone (mirroring) session", replication::add_clone),
-    Command::new(
-        "clone modify",
-        CLONES,
-        "replace the copies of a session",
-        replication::modify_clone,
-    ),
-    Command::new("clone delete", "NUMBER", "remove a clone session", replication::delete_clone),
+    Command::new("clone add", CLONES, "add a clone (mirroring) session", |session, words, _| {
+        replication::write_clone(session, words, Type::Insert)
+    }),
+    Command::new("clone modify", CLONES, "replace the copies of a session", |session, words, _| {
+        replication::write_clone(session, words, Type::Modify)
+    }),
+    Command::new("clone delete", "NUMBER", "remove a clone session", |session, words, _| {
+        replication::write_clone(session, words, Type::Delete)
+    }),
     Command::new("clone dump", "[NUMBER]", "show clone sessions", replication::dump_clones),
     Command::new(
         "digest enable",

@@ -5,7 +5,7 @@ use crate::entries::hexadecimal;
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::Operands;
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink};
 use crate::value::parse;
 use crate::view::message as view;
 use bytes::Bytes;
@@ -60,9 +60,7 @@ pub(crate) fn dump_digests(
     sink: &mut Sink<'_>,
 ) -> Result<(), CommandError> {
     words.end()?;
-    let found = session.query(vec![DigestEntry::default().into()])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![DigestEntry::default().into()], sink)
 }
 
 /// `packet out`: sends a packet.

@@ -98,6 +98,15 @@ impl Operands {
         small(&text).ok_or_else(|| self.problem(format!("'{text}' is not {what}")))
     }
 
+    /// Takes the next word, which must be a number above zero, as P4Runtime has them for members,
+    /// groups and sessions.
+    pub(crate) fn positive(&mut self, what: &str) -> Result<u32, CommandError> {
+        match self.number(what)? {
+            0 => Err(self.problem(format!("{what} is a number from 1 on"))),
+            number => Ok(number),
+        }
+    }
+
     /// Takes all remaining words.
     pub(crate) fn rest(&mut self) -> Vec<String> {
         self.words.drain(..).collect()

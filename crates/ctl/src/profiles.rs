@@ -4,7 +4,7 @@ use crate::entries::{call, port_bytes};
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::{Operands, small};
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink};
 use entities::schema::ActionProfile;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::action_profile_group::{Member, member::WatchKind};
@@ -19,22 +19,29 @@ pub(crate) fn profile<'s>(
     find("action profile", &name, schema.action_profiles().iter())
 }
 
-/// Takes a number above zero, as P4Runtime has them for members and groups.
-fn id(words: &mut Operands, what: &str) -> Result<u32, CommandError> {
-    match words.number(what)? {
-        0 => Err(words.problem(format!("{what} is a number from 1 on"))),
-        id => Ok(id),
+/// Returns an action profile if it has groups.
+pub(crate) fn with_groups<'s>(
+    profile: &'s ActionProfile,
+    words: &Operands,
+) -> Result<&'s ActionProfile, CommandError> {
+    match profile.with_selector {
+        true => Ok(profile),
+        false => Err(words.problem(format!(
+            "{} is an action profile without selector, which has no groups",
+            profile.short()
+        ))),
     }
 }
 
-fn write_member(
+/// `member add`, `member modify` and `member delete`: writes a member of an action profile.
+pub(crate) fn write_member(
     session: &mut Session<'_>,
     mut words: Operands,
     kind: Type,
 ) -> Result<(), CommandError> {
     let schema = session.schema()?;
     let profile = profile(&schema, &mut words)?;
-    let member_id = id(&mut words, "the number of a member")?;
+    let member_id = words.positive("the number of a member")?;
     let action = match kind {
         Type::Delete => {
             words.end()?;
@@ -48,33 +55,6 @@ fn write_member(
     session.write(kind, ActionProfileMember { action_profile_id, member_id, action })
 }
 
-/// `member add`: adds a member to an action profile.
-pub(crate) fn add_member(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_member(session, words, Type::Insert)
-}
-
-/// `member modify`: replaces the action of a member.
-pub(crate) fn modify_member(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_member(session, words, Type::Modify)
-}
-
-/// `member delete`: removes a member from an action profile.
-pub(crate) fn delete_member(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_member(session, words, Type::Delete)
-}
-
 /// `member dump`: shows members.
 pub(crate) fn dump_members(
     session: &mut Session<'_>,
@@ -83,9 +63,7 @@ pub(crate) fn dump_members(
 ) -> Result<(), CommandError> {
     let (action_profile_id, member_id) = selected(session, &mut words)?;
     let request = ActionProfileMember { action_profile_id, member_id, action: None };
-    let found = session.query(vec![request.into()])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![request.into()], sink)
 }
 
 /// Takes the profile and the number that a dump selects, where 0 stands for all.
@@ -111,21 +89,16 @@ fn group_member(text: &str) -> Option<Member> {
     Some(Member { member_id: small(id)?, weight: small(weight)?, watch_kind })
 }
 
-fn write_group(
+/// `group add`, `group modify` and `group delete`: writes a group of an action selector.
+pub(crate) fn write_group(
     session: &mut Session<'_>,
     mut words: Operands,
     kind: Type,
 ) -> Result<(), CommandError> {
     let schema = session.schema()?;
     let max_size = words.number_option("max-size")?.unwrap_or(0);
-    let profile = profile(&schema, &mut words)?;
-    if !profile.with_selector {
-        return Err(words.problem(format!(
-            "{} is an action profile without selector, which has no groups",
-            profile.short()
-        )));
-    }
-    let group_id = id(&mut words, "the number of a group")?;
+    let profile = with_groups(profile(&schema, &mut words)?, &words)?;
+    let group_id = words.positive("the number of a group")?;
     let members: Vec<String> = if kind == Type::Delete { Vec::new() } else { words.rest() };
     words.end()?;
     let member = |text: &String| {
@@ -138,33 +111,6 @@ fn write_group(
     session.write(kind, ActionProfileGroup { action_profile_id, group_id, members, max_size })
 }
 
-/// `group add`: adds a group to an action selector.
-pub(crate) fn add_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Insert)
-}
-
-/// `group modify`: replaces the members of a group.
-pub(crate) fn modify_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Modify)
-}
-
-/// `group delete`: removes a group from an action selector.
-pub(crate) fn delete_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Delete)
-}
-
 /// `group dump`: shows groups.
 pub(crate) fn dump_groups(
     session: &mut Session<'_>,
@@ -174,7 +120,5 @@ pub(crate) fn dump_groups(
     let (action_profile_id, group_id) = selected(session, &mut words)?;
     let request =
         ActionProfileGroup { action_profile_id, group_id, ..ActionProfileGroup::default() };
-    let found = session.query(vec![request.into()])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![request.into()], sink)
 }

@@ -3,7 +3,7 @@
 use crate::entries::port_bytes;
 use crate::error::CommandError;
 use crate::operands::{Operands, small};
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink};
 use p4runtime::proto::v1::packet_replication_engine_entry::Type as Replication;
 use p4runtime::proto::v1::{
     self, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
@@ -40,51 +40,17 @@ fn replicas(words: &mut Operands) -> Result<Vec<Replica>, CommandError> {
     all.iter().map(one).collect()
 }
 
-/// Takes a number above zero, as P4Runtime has them for groups and sessions.
-fn id(words: &mut Operands, what: &str) -> Result<u32, CommandError> {
-    match words.number(what)? {
-        0 => Err(words.problem(format!("{what} is a number from 1 on"))),
-        id => Ok(id),
-    }
-}
-
-fn write_group(
+/// `multicast add`, `multicast modify` and `multicast delete`: writes a multicast group.
+pub(crate) fn write_group(
     session: &mut Session<'_>,
     mut words: Operands,
     kind: Type,
 ) -> Result<(), CommandError> {
-    let multicast_group_id = id(&mut words, "the number of a multicast group")?;
+    let multicast_group_id = words.positive("the number of a multicast group")?;
     let replicas = if kind == Type::Delete { Vec::new() } else { replicas(&mut words)? };
     words.end()?;
     let group = MulticastGroupEntry { multicast_group_id, replicas, ..Default::default() };
     session.write(kind, entity(Replication::MulticastGroupEntry(group)))
-}
-
-/// `multicast add`: adds a multicast group.
-pub(crate) fn add_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Insert)
-}
-
-/// `multicast modify`: replaces the copies of a multicast group.
-pub(crate) fn modify_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Modify)
-}
-
-/// `multicast delete`: removes a multicast group.
-pub(crate) fn delete_group(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_group(session, words, Type::Delete)
 }
 
 /// Takes the number that a dump selects, where 0 stands for all.
@@ -102,50 +68,22 @@ pub(crate) fn dump_groups(
 ) -> Result<(), CommandError> {
     let multicast_group_id = selected(&mut words)?;
     let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
-    let found = session.query(vec![entity(Replication::MulticastGroupEntry(group))])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![entity(Replication::MulticastGroupEntry(group))], sink)
 }
 
-fn write_clone(
+/// `clone add`, `clone modify` and `clone delete`: writes a clone session.
+pub(crate) fn write_clone(
     session: &mut Session<'_>,
     mut words: Operands,
     kind: Type,
 ) -> Result<(), CommandError> {
     let class_of_service = words.number_option("class")?.unwrap_or(0);
     let packet_length_bytes = words.number_option("truncate")?.unwrap_or(0);
-    let session_id = id(&mut words, "the number of a clone session")?;
+    let session_id = words.positive("the number of a clone session")?;
     let replicas = if kind == Type::Delete { Vec::new() } else { replicas(&mut words)? };
     words.end()?;
     let entry = CloneSessionEntry { session_id, replicas, class_of_service, packet_length_bytes };
     session.write(kind, entity(Replication::CloneSessionEntry(entry)))
-}
-
-/// `clone add`: adds a clone session.
-pub(crate) fn add_clone(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_clone(session, words, Type::Insert)
-}
-
-/// `clone modify`: replaces the copies of a clone session.
-pub(crate) fn modify_clone(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_clone(session, words, Type::Modify)
-}
-
-/// `clone delete`: removes a clone session.
-pub(crate) fn delete_clone(
-    session: &mut Session<'_>,
-    words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    write_clone(session, words, Type::Delete)
 }
 
 /// `clone dump`: shows clone sessions.
@@ -156,7 +94,5 @@ pub(crate) fn dump_clones(
 ) -> Result<(), CommandError> {
     let session_id = selected(&mut words)?;
     let entry = CloneSessionEntry { session_id, ..CloneSessionEntry::default() };
-    let found = session.query(vec![entity(Replication::CloneSessionEntry(entry))])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![entity(Replication::CloneSessionEntry(entry))], sink)
 }

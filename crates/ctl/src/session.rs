@@ -8,7 +8,7 @@ use crate::nodes::Nodes;
 use entities::Code;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::config::P4Info;
-use p4runtime::proto::v1::{self, update::Type};
+use p4runtime::proto::v1::{self, entity::Entity as Kind, update::Type};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -104,12 +104,33 @@ impl<'d> Session<'d> {
         self.read(requests)
     }
 
+    /// Reads entities as [`Self::query`] does, and hands them over as the result.
+    pub(crate) fn list(
+        &mut self,
+        requests: Vec<v1::Entity>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), CommandError> {
+        let found = self.query(requests)?;
+        found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
+        Ok(())
+    }
+
     /// Reads entities that a command needs to make its request, also in a dry run.
     pub(crate) fn read(
         &mut self,
         requests: Vec<v1::Entity>,
     ) -> Result<Vec<v1::Entity>, CommandError> {
         Ok(self.device.read(&requests)?)
+    }
+
+    /// Reads entities of one kind, which `of` returns, as [`Self::read`] does.
+    pub(crate) fn read_as<T>(
+        &mut self,
+        request: impl Into<v1::Entity>,
+        of: fn(Kind) -> Option<T>,
+    ) -> Result<Vec<T>, CommandError> {
+        let found = self.read(vec![request.into()])?;
+        Ok(found.into_iter().filter_map(|found| found.entity.and_then(of)).collect())
     }
 
     /// Writes updates.
@@ -132,7 +153,7 @@ impl<'d> Session<'d> {
         kind: Type,
         entity: impl Into<v1::Entity>,
     ) -> Result<(), CommandError> {
-        self.write_all(vec![v1::Update { r#type: kind as i32, entity: Some(entity.into()) }])
+        self.write_all(vec![update(kind, entity)])
     }
 
     /// Inserts an entity, or modifies it if it exists.
@@ -150,9 +171,8 @@ impl<'d> Session<'d> {
         &mut self,
         entities: impl Iterator<Item = v1::Entity>,
     ) -> Result<(), CommandError> {
-        let kind = Type::Delete as i32;
-        let delete = |entity| v1::Update { r#type: kind, entity: Some(entity) };
-        let updates: Vec<v1::Update> = entities.map(delete).collect();
+        let updates: Vec<v1::Update> =
+            entities.map(|entity| update(Type::Delete, entity)).collect();
         if updates.is_empty() { Ok(()) } else { self.write_all(updates) }
     }
 
@@ -162,6 +182,11 @@ impl<'d> Session<'d> {
         let json = serde_json::json!({ "request": name, "text": protos::text(name, request) });
         self.shown.push(Item::Fact { text, json });
     }
+}
+
+/// Returns an update of an entity.
+pub(crate) fn update(kind: Type, entity: impl Into<v1::Entity>) -> v1::Update {
+    v1::Update { r#type: kind as i32, entity: Some(entity.into()) }
 }
 
 fn checked(p4info: P4Info) -> Result<Arc<Schema>, CommandError> {

@@ -4,7 +4,7 @@ use crate::entries::{call, entry, entry_key, key, table};
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::Operands;
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink};
 use crate::view::{View, action_view, table_view};
 use entities::schema::Table;
 use p4runtime::proto::v1::table_action::Type as ActionType;
@@ -49,24 +49,14 @@ pub(crate) fn actions(
     words.end()
 }
 
-/// `table add`: inserts an entry.
-pub(crate) fn add(
+/// `table add` and `table modify`: writes an entry with its action and its options.
+pub(crate) fn write(
     session: &mut Session<'_>,
     mut words: Operands,
-    _: &mut Sink<'_>,
+    kind: Type,
 ) -> Result<(), CommandError> {
     let entry = entry(session, &mut words)?;
-    session.write(Type::Insert, entry)
-}
-
-/// `table modify`: replaces the action and the options of an entry.
-pub(crate) fn modify(
-    session: &mut Session<'_>,
-    mut words: Operands,
-    _: &mut Sink<'_>,
-) -> Result<(), CommandError> {
-    let entry = entry(session, &mut words)?;
-    session.write(Type::Modify, entry)
+    session.write(kind, entry)
 }
 
 /// `table delete`: deletes an entry.
@@ -122,8 +112,7 @@ pub(crate) fn dump(
         }
     }
     words.end()?;
-    session.query(requests)?.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(requests, sink)
 }
 
 /// `table count`: shows the number of entries, without the default entry.
@@ -145,6 +134,14 @@ pub(crate) fn count(
         );
     }
     Ok(())
+}
+
+/// Returns the entry of a table that an entity is.
+pub(crate) fn table_entry(kind: Kind) -> Option<TableEntry> {
+    match kind {
+        Kind::TableEntry(entry) => Some(entry),
+        _ => None,
+    }
 }
 
 /// Returns the key of an entry that may be deleted, as an entity.

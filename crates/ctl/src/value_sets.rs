@@ -4,7 +4,7 @@
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::Operands;
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink};
 use crate::value::parse_match;
 use entities::schema::ValueSet;
 use p4runtime::p4info::Schema;
@@ -45,12 +45,11 @@ fn set_and_members<'s>(
 
 fn read(session: &mut Session<'_>, set: &ValueSet) -> Result<Vec<ValueSetMember>, CommandError> {
     let request = ValueSetEntry { value_set_id: set.id.0, members: Vec::new() };
-    let found = session.read(vec![request.into()])?;
-    let members = found.into_iter().filter_map(|found| match found.entity {
-        Some(Kind::ValueSetEntry(entry)) => Some(entry.members),
+    let members = session.read_as(request, |kind| match kind {
+        Kind::ValueSetEntry(entry) => Some(entry.members),
         _ => None,
-    });
-    Ok(members.flatten().collect())
+    })?;
+    Ok(members.into_iter().flatten().collect())
 }
 
 fn put(
@@ -126,7 +125,5 @@ pub(crate) fn dump(
         None => 0,
     };
     words.end()?;
-    let found = session.query(vec![ValueSetEntry { value_set_id, members: Vec::new() }.into()])?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(vec![ValueSetEntry { value_set_id, members: Vec::new() }.into()], sink)
 }

@@ -34,6 +34,15 @@ impl View {
     pub(crate) fn new(text: impl Into<String>, json: Value) -> Self {
         Self { text: text.into(), json }
     }
+
+    /// Adds the number that simple_switch_CLI has for the result, and a remark about it.
+    pub(crate) fn with_handle(mut self, number: impl Into<Value>, remark: &str) -> Self {
+        if let Some(fields) = self.json.as_object_mut() {
+            fields.insert("handle".to_owned(), number.into());
+        }
+        self.text = format!("{}  # {remark}", self.text);
+        self
+    }
 }
 
 impl From<View> for Item {

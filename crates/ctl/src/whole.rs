@@ -4,7 +4,7 @@ use crate::device::PushAction;
 use crate::error::CommandError;
 use crate::operands::Operands;
 use crate::replication;
-use crate::session::{Item, Session, Sink};
+use crate::session::{Session, Sink, update};
 use crate::tables;
 use crate::view::View;
 use p4runtime::p4info::text;
@@ -136,9 +136,7 @@ pub(crate) fn dump(
     if !schema.value_sets().is_empty() {
         requests.push(ValueSetEntry::default().into());
     }
-    let found = session.query(requests)?;
-    found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-    Ok(())
+    session.list(requests, sink)
 }
 
 /// `clear`: deletes all entries, members, groups, multicast groups and clone sessions, and restores
@@ -152,11 +150,8 @@ pub(crate) fn clear(
     let schema = session.schema()?;
     tables::clear_tables(session, schema.tables().iter())?;
     let defaults = schema.tables().iter().filter(|table| !table.default_is_const);
-    let reset = |entity: v1::TableEntry| v1::Update {
-        r#type: Type::Modify as i32,
-        entity: Some(entity.into()),
-    };
-    let resets: Vec<v1::Update> = defaults.map(tables::default_request).map(reset).collect();
+    let reset = |table| update(Type::Modify, tables::default_request(table));
+    let resets: Vec<v1::Update> = defaults.map(reset).collect();
     if !resets.is_empty() {
         session.write_all(resets)?;
     }

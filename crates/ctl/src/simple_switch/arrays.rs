@@ -1,25 +1,15 @@
 //! The commands of simple_switch_CLI about counters, meters and registers. The index of a direct
 //! counter or meter is the number of an entry.
 
+use super::tables::numbered;
 use crate::arrays::{Place, counter, meter};
 use crate::error::CommandError;
 use crate::operands::{Operands, small};
-use crate::session::{Item, Session, Sink};
-use entities::schema::Table;
+use crate::session::{Session, Sink};
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
-    CounterData, DirectCounterEntry, DirectMeterEntry, MeterConfig, TableEntry, update::Type,
+    CounterData, DirectCounterEntry, DirectMeterEntry, MeterConfig, update::Type,
 };
-
-/// Takes the number of an entry whose counter or meter a command is about.
-fn entry(
-    session: &Session<'_>,
-    table: &Table,
-    words: &mut Operands,
-) -> Result<TableEntry, CommandError> {
-    let number = words.number("the number of an entry")?;
-    session.handles.entry(table, number)
-}
 
 /// Returns the counter that the first word names.
 fn named_counter<'s>(schema: &'s Schema, words: &Operands) -> Result<Place<'s>, CommandError> {
@@ -52,12 +42,10 @@ pub(crate) fn read_counter(
         Place::Array { .. } => crate::arrays::read_counter(session, words, sink),
         Place::Table(table) => {
             words.next("the name of a counter")?;
-            let table_entry = Some(entry(session, table, &mut words)?);
+            let table_entry = Some(numbered(session, table, &mut words)?);
             words.end()?;
             let request = DirectCounterEntry { table_entry, data: None };
-            let found = session.query(vec![request.into()])?;
-            found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-            Ok(())
+            session.list(vec![request.into()], sink)
         }
     }
 }
@@ -80,7 +68,7 @@ pub(crate) fn write_counter(
         Place::Array { .. } => crate::arrays::put_counter(session, &mut words, data),
         Place::Table(table) => {
             words.next("the name of a counter")?;
-            let table_entry = Some(entry(session, table, &mut words)?);
+            let table_entry = Some(numbered(session, table, &mut words)?);
             session.write(Type::Modify, DirectCounterEntry { table_entry, data: Some(data) })
         }
     }
@@ -141,7 +129,7 @@ pub(crate) fn set_rates(
         Place::Array { .. } => crate::arrays::put_meter(session, &mut words, Some(config)),
         Place::Table(table) => {
             words.next("the name of a meter")?;
-            let table_entry = Some(entry(session, table, &mut words)?);
+            let table_entry = Some(numbered(session, table, &mut words)?);
             let config = Some(config);
             let meter = DirectMeterEntry { table_entry, config, ..DirectMeterEntry::default() };
             session.write(Type::Modify, meter)
@@ -173,12 +161,10 @@ pub(crate) fn get_rates(
         Place::Array { .. } => crate::arrays::read_meter(session, words, sink),
         Place::Table(table) => {
             words.next("the name of a meter")?;
-            let table_entry = Some(entry(session, table, &mut words)?);
+            let table_entry = Some(numbered(session, table, &mut words)?);
             words.end()?;
             let request = DirectMeterEntry { table_entry, ..DirectMeterEntry::default() };
-            let found = session.query(vec![request.into()])?;
-            found.into_iter().for_each(|found| sink(Item::Entity(Box::new(found))));
-            Ok(())
+            session.list(vec![request.into()], sink)
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::entries::call;
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::Operands;
+use crate::profiles::with_groups;
 use crate::session::{Item, Session, Sink};
 use crate::view::View;
 use entities::schema::{ActionProfile, Implementation};
@@ -49,28 +50,20 @@ fn members(
     session: &mut Session<'_>,
     request: ActionProfileMember,
 ) -> Result<Vec<ActionProfileMember>, CommandError> {
-    let found = session.read(vec![request.into()])?;
-    Ok(found
-        .into_iter()
-        .filter_map(|found| match found.entity {
-            Some(Kind::ActionProfileMember(member)) => Some(member),
-            _ => None,
-        })
-        .collect())
+    session.read_as(request, |kind| match kind {
+        Kind::ActionProfileMember(member) => Some(member),
+        _ => None,
+    })
 }
 
 fn groups(
     session: &mut Session<'_>,
     request: ActionProfileGroup,
 ) -> Result<Vec<ActionProfileGroup>, CommandError> {
-    let found = session.read(vec![request.into()])?;
-    Ok(found
-        .into_iter()
-        .filter_map(|found| match found.entity {
-            Some(Kind::ActionProfileGroup(group)) => Some(group),
-            _ => None,
-        })
-        .collect())
+    session.read_as(request, |kind| match kind {
+        Kind::ActionProfileGroup(group) => Some(group),
+        _ => None,
+    })
 }
 
 fn created(kind: &str, profile: &ActionProfile, id: u32) -> Item {
@@ -134,14 +127,7 @@ fn selector<'s>(
     schema: &'s Schema,
     words: &mut Operands,
 ) -> Result<&'s ActionProfile, CommandError> {
-    let profile = profile(schema, words)?;
-    match profile.with_selector {
-        true => Ok(profile),
-        false => Err(words.problem(format!(
-            "{} is an action profile without selector, which has no groups",
-            profile.short()
-        ))),
-    }
+    with_groups(profile(schema, words)?, words)
 }
 
 /// `act_prof_create_group`.
@@ -225,12 +211,9 @@ fn numbered(session: &Session<'_>, found: v1::Entity) -> Item {
         Some(Kind::ActionProfileGroup(group)) => group.group_id.saturating_sub(1),
         _ => return Item::Entity(Box::new(found)),
     };
-    let View { text, mut json } =
-        crate::view::view(session.known_schema(), &Item::Entity(Box::new(found)));
-    if let Some(fields) = json.as_object_mut() {
-        fields.insert("handle".to_owned(), json!(number));
-    }
-    View::new(format!("{text}  # number {number} of simple_switch_CLI"), json).into()
+    crate::view::view(session.known_schema(), &Item::Entity(Box::new(found)))
+        .with_handle(number, &format!("number {number} of simple_switch_CLI"))
+        .into()
 }
 
 fn show(

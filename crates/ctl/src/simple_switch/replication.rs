@@ -117,14 +117,15 @@ fn read_group(
     multicast_group_id: u32,
 ) -> Result<Option<MulticastGroupEntry>, CommandError> {
     let group = MulticastGroupEntry { multicast_group_id, ..MulticastGroupEntry::default() };
-    let found = session.read(vec![entity(Replication::MulticastGroupEntry(group))])?;
-    Ok(found.into_iter().find_map(|found| match found.entity {
-        Some(Kind::PacketReplicationEngineEntry(entry)) => match entry.r#type {
+    let request = entity(Replication::MulticastGroupEntry(group));
+    let found = session.read_as(request, |kind| match kind {
+        Kind::PacketReplicationEngineEntry(entry) => match entry.r#type {
             Some(Replication::MulticastGroupEntry(group)) => Some(group),
             _ => None,
         },
         _ => None,
-    }))
+    })?;
+    Ok(found.into_iter().next())
 }
 
 /// `mc_node_associate`.

@@ -5,7 +5,7 @@ use crate::error::CommandError;
 use crate::names::Named as _;
 use crate::operands::{Operands, small};
 use crate::session::{Item, Session, Sink};
-use crate::tables::{default_request, request};
+use crate::tables::{default_request, request, table_entry};
 use crate::value::parse_match;
 use crate::view::{View, view};
 use entities::schema::{MatchField, MatchKind, Table};
@@ -34,13 +34,20 @@ fn priority(words: &Operands, text: &str) -> Result<i32, CommandError> {
     })
 }
 
-/// Takes the priority at the end of the words, if the table has priorities.
-fn last_priority(table: &Table, words: &mut Operands) -> Result<i32, CommandError> {
-    if !has_priority(table) {
-        return Ok(0);
-    }
-    let text = words.last("a priority, which this table needs, of which the smallest wins,")?;
-    priority(words, &text)
+/// Returns the entry with a key, and with the priority at the end of the words if the table has
+/// priorities.
+fn with_priority(
+    table: &Table,
+    key: Vec<FieldMatch>,
+    words: &mut Operands,
+) -> Result<TableEntry, CommandError> {
+    let priority = if has_priority(table) {
+        let text = words.last("a priority, which this table needs, of which the smallest wins,")?;
+        priority(words, &text)?
+    } else {
+        0
+    };
+    Ok(TableEntry { table_id: table.id.0, r#match: key, priority, ..TableEntry::default() })
 }
 
 /// Takes the fields of a key in order, up to the arrow or the end.
@@ -69,10 +76,8 @@ fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), Comman
         return Ok(());
     }
     let plain = TableEntry { table_id: table.id.0, ..TableEntry::default() };
-    for found in session.read(vec![plain.into()])? {
-        if let Some(Kind::TableEntry(entry)) = &found.entity {
-            session.handles.number(table.id, entry);
-        }
+    for entry in session.read_as(plain, table_entry)? {
+        session.handles.number(table.id, &entry);
     }
     Ok(())
 }
@@ -118,16 +123,9 @@ pub(crate) fn add(
     action(&schema, &table.actions, &name)?;
     let key = fields(table, &mut words)?;
     arrow(&mut words)?;
-    let priority = last_priority(table, &mut words)?;
+    let entry = with_priority(table, key, &mut words)?;
     let action = Some(call(&schema, table, &name, &mut words)?);
-    let entry = TableEntry {
-        table_id: table.id.0,
-        r#match: key,
-        action,
-        priority,
-        ..TableEntry::default()
-    };
-    insert(session, table, entry, sink)
+    insert(session, table, TableEntry { action, ..entry }, sink)
 }
 
 fn add_indirect(
@@ -140,18 +138,11 @@ fn add_indirect(
     let table = table(&schema, &mut words)?;
     let key = fields(table, &mut words)?;
     arrow(&mut words)?;
-    let priority = last_priority(table, &mut words)?;
+    let entry = with_priority(table, key, &mut words)?;
     let id = super::profiles::id(&mut words)?;
     words.end()?;
     let action = Some(v1::TableAction { r#type: Some(to(id)) });
-    let entry = TableEntry {
-        table_id: table.id.0,
-        r#match: key,
-        action,
-        priority,
-        ..TableEntry::default()
-    };
-    insert(session, table, entry, sink)
+    insert(session, table, TableEntry { action, ..entry }, sink)
 }
 
 /// `table_indirect_add`.
@@ -173,7 +164,7 @@ pub(crate) fn add_with_group(
 }
 
 /// Takes the number of an entry and returns the key of the entry.
-fn numbered(
+pub(super) fn numbered(
     session: &Session<'_>,
     table: &Table,
     words: &mut Operands,
@@ -210,9 +201,9 @@ pub(crate) fn delete_match(
 /// Takes the key of an entry, and its priority behind it if the table has priorities.
 fn keyed(table: &Table, words: &mut Operands) -> Result<TableEntry, CommandError> {
     let key = fields(table, words)?;
-    let priority = last_priority(table, words)?;
+    let entry = with_priority(table, key, words)?;
     words.end()?;
-    Ok(TableEntry { table_id: table.id.0, r#match: key, priority, ..TableEntry::default() })
+    Ok(entry)
 }
 
 /// `table_modify`.
@@ -245,10 +236,7 @@ pub(crate) fn set_timeout(
         .checked_mul(1_000_000)
         .ok_or_else(|| words.problem("the timeout is too long"))?;
     // A modification replaces the entry, so it must have the action that the entry has.
-    let found = session.read(vec![key.into()])?.into_iter().find_map(|found| match found.entity {
-        Some(Kind::TableEntry(entry)) => Some(entry),
-        _ => None,
-    });
+    let found = session.read_as(key, table_entry)?.into_iter().next();
     let entry =
         found.ok_or_else(|| CommandError::Missing("there is no such entry any more".to_owned()))?;
     let entry = TableEntry { idle_timeout_ns, time_since_last_hit: None, ..entry };
@@ -265,11 +253,7 @@ fn numbered_item(session: &mut Session<'_>, table: &Table, found: v1::Entity) ->
     };
     let item = Item::Entity(Box::new(found));
     let Some(number) = number else { return item };
-    let View { text, mut json } = view(session.known_schema(), &item);
-    if let Some(fields) = json.as_object_mut() {
-        fields.insert("handle".to_owned(), json!(number));
-    }
-    View::new(format!("{text}  # entry {number}"), json).into()
+    view(session.known_schema(), &item).with_handle(number, &format!("entry {number}")).into()
 }
 
 fn show(
