@@ -47,18 +47,7 @@ fn main() {
             time: Duration::from_secs(1),
             seed: 1,
         }),
-        sustained: None,
-        reads: None,
-        capacity: None,
-        effects: None,
-        slow_path: None,
-        digests: None,
-        roles: None,
-        timeouts: None,
-        meters: None,
-        groups: None,
-        commits: None,
-        counters: None,
+        ..Plan::default()
     };
     let found = match measure(&target, &plan, &AtomicBool::new(false), &mut Silent) {
         Ok(found) => found,

@@ -66,18 +66,9 @@ fn short_plan() -> Plan {
     Plan {
         entries: 10_000,
         updates: Some(updates_of(loads, time)),
-        sustained: None,
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
-        effects: None,
-        slow_path: None,
-        digests: None,
-        roles: None,
-        timeouts: None,
-        meters: None,
-        groups: None,
-        commits: None,
-        counters: None,
+        ..Plan::default()
     }
 }
 
@@ -585,22 +576,7 @@ fn a_switch_with_entries_of_others_is_not_given_a_pipeline() {
 #[test]
 fn a_displaced_primary_cannot_write_and_the_switch_is_left_as_it_was() {
     let served = Served::new();
-    let plan = Plan {
-        entries: 100,
-        updates: None,
-        sustained: None,
-        reads: None,
-        capacity: None,
-        effects: None,
-        slow_path: None,
-        digests: None,
-        roles: Some(roles::Settings { rounds: 3 }),
-        timeouts: None,
-        meters: None,
-        groups: None,
-        commits: None,
-        counters: None,
-    };
+    let plan = Plan { entries: 100, roles: Some(roles::Settings { rounds: 3 }), ..Plan::default() };
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!(found.failures, Vec::<String>::new());
     let roles = found.roles.expect("they were measured");

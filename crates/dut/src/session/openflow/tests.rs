@@ -38,18 +38,9 @@ fn short_plan() -> Plan {
     Plan {
         entries: 3_000,
         updates: Some(updates_of(loads, 3, time)),
-        sustained: None,
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
         capacity: Some(capacity::Settings { batch: 100, window: 2 }),
-        effects: None,
-        slow_path: None,
-        digests: None,
-        roles: None,
-        timeouts: None,
-        meters: None,
-        groups: None,
-        commits: None,
-        counters: None,
+        ..Plan::default()
     }
 }
 
@@ -187,23 +178,13 @@ fn flows_that_the_switch_loses_are_missing() {
         let faults = Faults { loses: Some(10), ..Faults::default() };
         let plan = Plan {
             entries: 100,
-            updates: None,
-            sustained: None,
             reads: Some(reads::Settings {
                 entries: 100,
                 rounds: 1,
                 time: Duration::from_millis(10),
             }),
             capacity: Some(capacity::Settings { batch: 10, window: 2 }),
-            effects: None,
-            slow_path: None,
-            digests: None,
-            roles: None,
-            timeouts: None,
-            meters: None,
-            groups: None,
-            commits: None,
-            counters: None,
+            ..Plan::default()
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
