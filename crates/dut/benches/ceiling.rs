@@ -1,4 +1,5 @@
-//! How fast Planimeter can write entries into a P4Runtime switch, whatever the switch.
+//! The rate at which Planimeter itself can write entries over P4Runtime, without the limits of a
+//! switch.
 //!
 //!     cargo bench -p dut --bench ceiling
 //!

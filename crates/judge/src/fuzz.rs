@@ -198,7 +198,7 @@ enum Class {
     Answer,
     /// The entities of the device.
     State,
-    /// What came on the stream.
+    /// The messages on the stream.
     Stream,
     /// The connection, which failed.
     Connection,

@@ -46,7 +46,7 @@ pub struct Proxy {
     streams: Arc<Mutex<Vec<ToController>>>,
 }
 
-/// What becomes of Write requests.
+/// The treatment of Write requests.
 #[derive(Clone, Copy)]
 enum Writes {
     PassedOn,

@@ -57,7 +57,7 @@ pub struct Contents {
     pub outcomes: Option<u64>,
 }
 
-/// What remains of a packet after it was processed.
+/// The effects that a packet leaves in the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effects {
     /// Everything: registers, counters, meters, entries, digests, random numbers.

@@ -16,7 +16,7 @@ pub(crate) struct Node {
     pub(crate) next: Next,
 }
 
-/// What comes after the items of a node.
+/// The continuation after the items of a node.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// Nothing: the packet failed before it was processed further.

@@ -66,7 +66,7 @@ fn commands_are_completed_without_a_pipeline() {
     assert!(complete(None, "table dump ").words.is_empty());
 }
 
-/// What completion offers, the parser understands: each first word begins a command.
+/// Each first word that completion offers begins a command that the parser understands.
 #[test]
 fn every_offered_command_exists() {
     for word in completed("") {

@@ -278,7 +278,7 @@ impl OwnFlows {
         let inserted = seen(frame.treated_by(flow)?);
         let second = self.second(number);
         let after = self.get(second).ok_or("there is no such flow")?;
-        // Where the second actions cannot be foretold, only insertion and deletion are observed.
+        // If the outcome of the second actions is not known, only insertion and deletion are observed.
         let modified = frame.treated_by(&after.written).ok().map(seen);
         let modified = modified.filter(|modified| *modified != inserted);
         if inserted == Treatment::Dropped && !frame.is_from_made() {

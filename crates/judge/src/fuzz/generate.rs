@@ -50,8 +50,8 @@ enum Subjects<'a> {
     References(Programmed<'a>),
     /// Entries with action sets.
     ActionSets(Programmed<'a>),
-    /// What is left of members and groups if the profile is programmed with action sets, or of
-    /// action sets if it is not.
+    /// The removal of remaining members and groups, if the profile is programmed with action sets, or
+    /// else of remaining action sets.
     Cleared(Programmed<'a>, bool),
     Replication,
     Counter(&'a Array<Counts>),

@@ -126,7 +126,7 @@ impl Run<'_> {
         }
         if packets.iter().any(|packet| matches!(packet, Packet::On { .. })) {
             std::thread::sleep(TRANSIT);
-            // What leaves the device is not looked at, but must not fill the queues.
+            // Packets that leave the device are not examined, but they must not fill the queues.
             let _ = self.bench.left();
         }
         let found = self.settle();

@@ -74,7 +74,7 @@ fn a_packet_out_that_ends_the_stream_is_found() {
     assert!(found.finding.is_none() && found.packets > 0, "{:?}", found.finding);
 }
 
-/// What the program of a device does with a packet is not known, so a change of entries is no fault.
+/// The judge does not know the effects of a packet on entries, so a change of entries is no fault.
 #[test]
 fn entries_that_packets_change_are_left_out() {
     let found = search(Some(Distortion::ChangesEntriesByPackets), 1);

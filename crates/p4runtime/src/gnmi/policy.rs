@@ -73,7 +73,7 @@ fn named<'p>(path: &Path, ports: &'p [Port]) -> Result<&'p Port, EntityError> {
     ports.iter().find(|port| port.name == *name).ok_or_else(missing)
 }
 
-/// What can be set instead of another path.
+/// The end of a refusal to set a path, with the path that can be set instead.
 const INSTEAD: &str = "cannot be set; replace qos/scheduler-policies/scheduler-policy[name=INTERFACE], or use SetQueues \
                        of planimeter.switch.v1.SwitchControl";
 

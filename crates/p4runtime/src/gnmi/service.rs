@@ -153,7 +153,7 @@ impl GnmiServer {
         let configured = |port| before.configuration.0.get(&port).cloned();
         let change = policy::change(&request, &paths, &ports.ports(), configured);
         let change = QueueChange {
-            // What the model lacks is taken from the queues as they are.
+            // Settings without a place in the model are those of the present queues.
             expected_revision: Some(before.revision),
             ..change.map_err(|error| refusal(&error))?
         };

@@ -29,7 +29,7 @@ pub(crate) struct Trial {
     flow_ids: u32,
 }
 
-/// What a meter belongs to.
+/// The owner of a meter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum MeterOwner {
     /// An element of an array.

@@ -1,5 +1,5 @@
-//! How a program runs as machine code, as `planimeter compile --explain` prints it: whether packets
-//! go in bursts, and what is left to the interpreter.
+//! The part of `planimeter compile --explain` about machine code: whether packets go in bursts, and
+//! what is left to the interpreter.
 
 use super::paths::wrapped;
 use ir::Program;

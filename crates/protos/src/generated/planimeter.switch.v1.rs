@@ -184,7 +184,7 @@ pub struct PortState {
     pub port: u32,
     #[prost(message, repeated, tag = "2")]
     pub queues: ::prost::alloc::vec::Vec<QueueState>,
-    /// How much later than the model packets left, for a port on an interface.
+    /// The time by which packets left later than in the model, for a port on an interface.
     #[prost(message, optional, tag = "3")]
     pub lateness: ::core::option::Option<Lateness>,
 }
@@ -193,7 +193,7 @@ pub struct PortState {
 pub struct QueueState {
     #[prost(uint32, tag = "1")]
     pub queue: u32,
-    /// What waits now.
+    /// The packets and bytes that wait now.
     #[prost(uint32, tag = "2")]
     pub depth_packets: u32,
     #[prost(uint64, tag = "3")]
@@ -201,12 +201,12 @@ pub struct QueueState {
     /// The largest number of packets that waited at once.
     #[prost(uint32, tag = "4")]
     pub deepest_packets: u32,
-    /// What entered the queue.
+    /// The packets and bytes that entered the queue.
     #[prost(uint64, tag = "5")]
     pub enqueued: u64,
     #[prost(uint64, tag = "6")]
     pub enqueued_bytes: u64,
-    /// What left the port.
+    /// The packets and bytes that left the port.
     #[prost(uint64, tag = "7")]
     pub sent: u64,
     #[prost(uint64, tag = "8")]

@@ -2,7 +2,7 @@
 /// The trace of one packet.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Trace {
-    /// Where the packet comes from, such as a line of a script. Empty if nobody said.
+    /// The origin of the packet, such as a line of a script. Empty if it is not known.
     #[prost(string, tag = "1")]
     pub origin: ::prost::alloc::string::String,
     /// The port on which the packet was received.
@@ -11,15 +11,15 @@ pub struct Trace {
     /// The packet as it was received.
     #[prost(bytes = "bytes", tag = "3")]
     pub packet: ::prost::bytes::Bytes,
-    /// What happened to the packet, from its first pass on.
+    /// The processing of the packet, from its first pass on.
     #[prost(message, optional, tag = "4")]
     pub root: ::core::option::Option<Node>,
     /// The error with which the packet failed. A packet that fails transmits nothing, whatever the
     /// tree says. Empty if it did not fail.
     #[prost(string, tag = "5")]
     pub fault: ::prost::alloc::string::String,
-    /// How completely the tree has the outcomes that the packet could have. Missing if the tree has
-    /// only what happened.
+    /// The completeness of the outcomes that the packet could have. Missing if the tree has only the
+    /// one that happened.
     #[prost(message, optional, tag = "6")]
     pub outcomes: ::core::option::Option<Outcomes>,
     /// Whether the trace continues with a packet that has waited in a queue of its output port, which
@@ -98,7 +98,7 @@ pub struct All {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Copy {
-    /// What the copy is: `normal` for the packet itself, `replicated`, `cloned at ingress` and so on.
+    /// The kind of the copy: `normal` for the packet itself, `replicated`, `cloned at ingress` and so on.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
@@ -213,7 +213,7 @@ pub struct Pass {
     /// The length of the packet in bytes.
     #[prost(uint64, tag = "3")]
     pub length: u64,
-    /// How the packet came here: `normal`, `recirculated` and so on.
+    /// The way by which the packet came here: `normal`, `recirculated` and so on.
     #[prost(string, tag = "4")]
     pub path: ::prost::alloc::string::String,
 }
@@ -315,7 +315,7 @@ pub struct Action {
     pub name: ::prost::alloc::string::String,
     #[prost(message, repeated, tag = "2")]
     pub parameters: ::prost::alloc::vec::Vec<Field>,
-    /// What happened in the action.
+    /// The events in the action.
     #[prost(message, repeated, tag = "3")]
     pub events: ::prost::alloc::vec::Vec<Event>,
     /// Whether the action has no statements.

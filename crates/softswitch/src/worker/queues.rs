@@ -53,7 +53,7 @@ impl Lane {
     /// Makes another configuration apply to the queues of the device's ports. Returns the number of
     /// packets that were dropped because their queue is gone.
     pub(super) fn set_queues(&mut self, configuration: &Configuration) -> u64 {
-        // What is due by the old configuration leaves by it.
+        // Packets that are due by the old configuration leave by it.
         self.serve();
         let now = self.now();
         let Queued { ports, state, .. } = &mut self.queued;

@@ -240,7 +240,7 @@ async fn a_packet_is_answered_with_its_trace() {
     assert_eq!(hits(&mut controller).await, 4);
 }
 
-/// What cannot be injected is refused with the reason, and has no effect.
+/// Packets that cannot be injected are refused with the reason, and have no effect.
 #[tokio::test]
 async fn injection_is_off_unless_it_is_turned_on() {
     let bench = Bench::new(2);

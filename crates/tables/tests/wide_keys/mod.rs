@@ -106,7 +106,7 @@ fn field_match(MatchField { bits, kind }: MatchField) -> BoxedStrategy<FieldMatc
     }
 }
 
-/// What the control plane does.
+/// A change that the control plane makes.
 #[derive(Debug, Clone)]
 enum What {
     Insert,

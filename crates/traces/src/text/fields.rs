@@ -1,9 +1,9 @@
-//! How a packet that leaves differs from the one that was received.
+//! The difference between a packet that leaves and the one that was received.
 
 use protos::trace::Field;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of a packet's fields on the way to a node.
+/// The known values of a packet's fields on the way to a node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     /// The fields as the packet was received.

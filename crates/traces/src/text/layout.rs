@@ -29,7 +29,7 @@ pub struct Part {
     pub children: Vec<Part>,
     /// Remarks below all lines.
     pub remarks: Vec<String>,
-    /// What the part says, each with a name. Parts with the same names have the same shape.
+    /// The statements of the part, each with a name. Parts with the same names have the same shape.
     pub(super) facts: Vec<(String, String)>,
 }
 
