@@ -21,10 +21,10 @@ use crate::interrupt;
 use crate::invocation;
 use crate::output::{self, ForPapers};
 
-const ABOUT: &str = "Answer all three questions on embedded parts, in about a minute";
+const ABOUT: &str = "Answer all three questions on embedded parts, in two to three minutes";
 
 const LONG_ABOUT: &str = "\
-Answer all three questions on embedded parts, in about a minute.
+Answer all three questions on embedded parts, in two to three minutes.
 
 How much can this SDN controller take? Emulated switches double the rate of packet-ins until the reference controller no longer \
 keeps up, over OpenFlow 1.3 and over P4Runtime. How fast is this P4 program, when packets themselves write its table, and which table design \
