@@ -25,6 +25,7 @@ mod block;
 mod call_graph;
 mod expression;
 mod externs;
+pub mod hash;
 mod json;
 mod limits;
 pub mod meter;

@@ -9,7 +9,6 @@
 
 pub(crate) mod bpf;
 pub(crate) mod engine;
-pub(crate) mod glue;
 mod other;
 mod pna;
 mod psa;
@@ -17,16 +16,13 @@ pub(crate) mod v1model;
 pub(crate) mod waiting;
 
 use self::engine::{Engine, InterpreterEngine, PARAMETERS};
-use self::glue::{Inputs, Set};
 use self::waiting::{Pass, QueueTimes};
 use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::Layout;
 use crate::trace::{Detail, Event};
+use architectures::{Inputs, Set};
 use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
-
-/// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
-pub(crate) const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
 /// The maximum number of passes through ingress or egress that one received packet may take, with
 /// all its copies.

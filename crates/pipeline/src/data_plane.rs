@@ -30,7 +30,8 @@ pub use self::digests::digest_data;
 pub use self::ports::{PacketCounts, Ports, TableUsage, Worker};
 use self::read::View;
 use self::shared::{Shared, Undo};
-use self::translation::Translated;
+use self::translation::of_tables;
+pub use self::translation::translated_types;
 use self::write::Writer;
 use crate::error::{CompileError, LoadError};
 use crate::layout::{DROP_PORT, PACKET_WORK};
@@ -275,12 +276,13 @@ const DELETION: Duration = Duration::from_secs(1);
 impl Interpreted {
     fn new(
         schema: Arc<Schema>,
-        core: Core,
+        mut core: Core,
         target: &InterpreterTarget,
     ) -> Result<Self, EntityError> {
         let binding = Binding::new(&schema, core.program())?;
-        let translated =
-            Translated::new(&schema, core.program(), &binding.tables, &target.port_names)?;
+        let translated = of_tables(&schema, core.program(), &binding.tables, &target.port_names)?;
+        let translated = Arc::new(translated);
+        core.set_translated(Arc::clone(&translated));
         let deletes = core.state.tables.iter().any(|table| table.ageing == Ageing::Delete);
         let shared = Arc::new(Shared {
             origin: target.origin,
@@ -318,21 +320,6 @@ impl Interpreted {
             tables::trim_heap();
         }
     }
-}
-
-/// Returns the numbers and strings of a program's translated types, as a switch has them that has
-/// just loaded the program.
-///
-/// # Errors
-/// Returns an error if the schema and the program do not belong together, or if a given number does
-/// not fit its type.
-pub fn translations(
-    schema: &entities::schema::Schema,
-    program: &Program,
-    ports: &PortNames,
-) -> Result<Arc<Translations>, EntityError> {
-    let binding = Binding::new(schema, program)?;
-    Ok(Translated::new(schema, program, &binding.tables, ports)?.translations)
 }
 
 /// Undoes changes of the control plane, the last one first.

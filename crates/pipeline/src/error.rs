@@ -199,6 +199,14 @@ impl RunError {
         Self::Internal(InternalError::new(what))
     }
 
+    /// Returns the error for a program that uses an algorithm that is not implemented.
+    pub(crate) fn algorithm(algorithm: &ir::hash::Algorithm) -> Self {
+        Self::UnknownAlgorithm(match algorithm {
+            ir::hash::Algorithm::Unknown(name) => name.clone(),
+            other => format!("{other:?}").to_ascii_lowercase(),
+        })
+    }
+
     /// Returns whether the packet exceeded its limit of work or of passes, so that it might never
     /// have ended.
     #[must_use]

@@ -1,12 +1,9 @@
-//! The state of extern instances, and the algorithms of externs.
+//! The state of extern instances, and the algorithm of meters. Those of hashes are in [`ir::hash`].
 //!
 //! v1model, PSA and PNA share most types of externs under two spellings. What a call of an extern
 //! does with this state is in the `externs` of the interpreter and in the code generator.
 
-pub(crate) mod crc;
 mod flat;
-pub(crate) mod hash;
-mod lookup3;
 pub(crate) mod meter;
 
 use crate::array::Array;
@@ -14,7 +11,7 @@ use crate::error::LoadError;
 use crate::layout::Layout;
 use crate::table::{CounterValue, Profile};
 use crate::value::Value;
-use hash::Algorithm;
+use ir::hash::Algorithm;
 use ir::{ExternInstance, ExternType, TypeId};
 use meter::{Color, Meter};
 use std::sync::Arc;

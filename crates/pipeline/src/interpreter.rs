@@ -24,6 +24,7 @@ use crate::state::State;
 use crate::table::Stored;
 use crate::trace::{Detail, Event, Trace};
 use crate::value::Value;
+use architectures::{Request, Requests};
 use ir::bits::Bits;
 use ir::{
     Block, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId, Place,
@@ -116,15 +117,23 @@ impl Effects {
         other_pass || digest.is_some() || !mirrors.is_empty()
     }
 
-    /// Returns the clone sessions by which the packet is copied, in v1model and PNA.
-    pub(crate) fn sessions(&self) -> Vec<u32> {
+    /// Returns the metadata that the clones of the last `clone` call keep.
+    pub(crate) fn clone_preserves(&self) -> Preserved {
+        self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
+    }
+}
+
+impl Requests for Effects {
+    fn sessions(&self) -> Vec<u32> {
         let clone = self.clone.iter().map(|(session, _)| *session);
         clone.chain(self.mirrors.iter().map(|(_, session)| *session)).collect()
     }
 
-    /// Returns the metadata that the clones of the last `clone` call keep.
-    pub(crate) fn clone_preserves(&self) -> Preserved {
-        self.clone.as_ref().map_or(Preserved::Nothing, |(_, preserved)| preserved.clone())
+    fn pass(&self, pass: Request) -> bool {
+        match pass {
+            Request::Resubmit => self.resubmit.is_some(),
+            Request::Recirculate => self.recirculate.is_some(),
+        }
     }
 }
 

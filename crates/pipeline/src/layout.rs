@@ -11,12 +11,13 @@ mod names;
 mod touched;
 
 use alone::Alone;
+pub(crate) use architectures::{DROP_PORT, MetadataField};
 use costs::Costs;
 pub(crate) use costs::{LARGE, UNROLLED};
 pub(crate) use metadata::Fields as MetadataFields;
 use metadata::MetadataUse;
 use names::Names;
-pub(crate) use names::{CoreError, Member, MetadataField, PacketPath};
+pub(crate) use names::{CoreError, Member, PacketPath};
 pub(crate) use touched::Touched;
 
 use crate::dialect::Dialect;
@@ -37,8 +38,6 @@ const MAX_CELLS: u64 = 1 << 22;
 /// The default number of units of work that one packet may take before it ends with an error. A
 /// unit is about one statement.
 pub const PACKET_WORK: u32 = 1 << 22;
-/// The default port to which v1model sends dropped packets (`--drop-port` of simple_switch).
-pub(crate) const DROP_PORT: u16 = 511;
 
 /// The largest width of a port number in bits.
 const PORT_BITS: u64 = u32::BITS as u64;

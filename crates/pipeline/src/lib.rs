@@ -64,20 +64,21 @@ mod switch;
 mod sync;
 mod table;
 mod trace;
+mod translated;
 mod value;
 
 pub use architecture::Output;
-pub use architecture::waiting::{QueueTimes, Waiting};
+pub use architecture::waiting::{AtQueues, QueueTimes, Waiting};
 pub use compiled::{Batch, Compiled, StageTimes, WORKER_STACK_BYTES, Way};
 pub use coverage::{Coverage, Part, PartKind};
 pub use data_plane::{
     Compile, InterpreterTarget, PacketCounts, Ports, SEARCHED_ENTRIES, TableUsage, V1ModelSettings,
-    Worker, digest_data, translations,
+    Worker, digest_data, translated_types,
 };
 pub use dialect::Dialect;
 pub use error::{CompileError, ControlError, InternalError, LoadError, RunError};
 pub use externs::meter::{Color, MeterConfig};
-pub use externs::{crc::CrcParameters, hash::internet_checksum};
+pub use ir::hash::{CrcParameters, internet_checksum};
 pub use layout::PACKET_WORK;
 pub use queued::{Content, Leaving, QueuedPorts};
 pub use state::{Backups, CloneSession, Digest, Replica, Replicas};
@@ -87,4 +88,5 @@ pub use table::{
     GroupMember, IdleEntry, TableEntry, WeightedAction, table_design,
 };
 pub use trace::{Candidate, Detail, Event, ExternArgument, Selection, Trace};
+pub use translated::Translated;
 pub use value::Value;

@@ -15,13 +15,13 @@ mod replication;
 
 use crate::dialect::Dialect;
 use crate::error::LoadError;
-use crate::externs::hash::HashSettings;
 use crate::externs::{ExternState, FlatArray};
 use crate::layout::Layout;
 use crate::sync::{lock, read, write};
 use crate::table::{EntryChanges, FieldMatch, Runs, TableState};
 use crate::value::Value;
 use ir::bits::Bits;
+use ir::hash::HashSettings;
 use ir::{ExternId, TypeId};
 use replication::Replication;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,7 @@
 //! A running program, which receives packets and returns packets.
 
 use crate::architecture::engine::InterpreterEngine;
-use crate::architecture::waiting::{QueueTimes, REPLACED, Waiting};
+use crate::architecture::waiting::{AtQueues, QueueTimes, REPLACED, Waiting};
 use crate::architecture::{Driver, Output};
 use crate::compiled::{Batch, Compiled, StageTimes, Way};
 use crate::dialect::Dialect;
@@ -12,6 +12,7 @@ use crate::layout::{Layout, each_statement};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::table::TableState;
 use crate::trace::Trace;
+use crate::translated::Translated;
 use crate::value::Value;
 use ir::{Architecture, CompileLimits, Location, Program, StatementKind, TypeId};
 use std::ops::Deref;
@@ -63,6 +64,8 @@ pub struct Core {
     pub(crate) state: State,
     /// The machine code that replaces the interpreter, if the program was compiled.
     pub(crate) code: Option<Compiled>,
+    /// The translated types of the program. There are none if the switch has no P4Info.
+    translated: Arc<Translated>,
 }
 
 impl Core {
@@ -89,13 +92,24 @@ impl Core {
             return Err(LoadError::State { bytes, limit: state_limit });
         }
         let state = State::new(&layout)?;
-        Ok(Self { layout, driver, state, code: None })
+        Ok(Self { layout, driver, state, code: None, translated: Arc::default() })
     }
 
     /// Returns the program that the switch runs.
     #[must_use]
     pub fn program(&self) -> &Program {
         &self.layout.program
+    }
+
+    /// Sets the translated types of the program.
+    pub(crate) fn set_translated(&mut self, translated: Arc<Translated>) {
+        self.translated = translated;
+    }
+
+    /// Returns the translated types of the program.
+    #[must_use]
+    pub fn translated(&self) -> &Arc<Translated> {
+        &self.translated
     }
 
     /// Compiles the program to machine code, which processes packets from now on, with the same
@@ -217,12 +231,12 @@ impl Core {
         &self,
         scratch: &mut Scratch,
         (port, packet): (u32, &[u8]),
-        now: Duration,
+        (now, at_queues): (Duration, AtQueues),
         trace: &mut dyn Trace,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let before = outputs.len();
-        let mut tried = scratch.begin_trial();
+        let mut tried = scratch.begin_trial(at_queues);
         let interpreter = Interpreter::new(&self.layout, &self.state, &mut tried, Some(trace), now);
         let outcome = interpreter.and_then(|mut interpreter| {
             interpreter.try_only();
@@ -450,6 +464,11 @@ impl Switch {
         Ok(())
     }
 
+    /// Sets the translated types of the program, for traces and scripts. Packets have numbers only.
+    pub fn set_translated(&mut self, translated: Arc<Translated>) {
+        self.core.set_translated(translated);
+    }
+
     /// Compiles the program like [`Core::compile`].
     ///
     /// # Errors
@@ -543,7 +562,8 @@ impl Switch {
     /// Tries a packet: processes it in the interpreter like [`Switch::process_traced`], but leaves
     /// the state of the switch as it is. The packet sees its own changes of registers, meters and
     /// entries. It changes no counter and no timer, sends no digest, enters no queue, and draws the
-    /// random numbers that the next packet draws too.
+    /// random numbers that the next packet draws too. `at_queues` is where it ends at a port that
+    /// has queues: there, or behind egress.
     ///
     /// # Errors
     /// Fails as [`Switch::process`] does. Fails with [`RunError::NotTried`] if the packet looks up
@@ -553,10 +573,12 @@ impl Switch {
         port: u32,
         packet: &[u8],
         now: Duration,
+        at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
         let mut outputs = Vec::new();
-        self.core.try_process(&mut self.scratch, (port, packet), now, trace, &mut outputs)?;
+        let when = (now, at_queues);
+        self.core.try_process(&mut self.scratch, (port, packet), when, trace, &mut outputs)?;
         Ok(outputs)
     }
 

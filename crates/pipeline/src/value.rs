@@ -107,7 +107,7 @@ impl Value {
 
     /// Assigns another value of the same type. A header that becomes invalid keeps its fields, as
     /// in BMv2's `assign_header` (`src/bm_sim/core/primitives.cpp`).
-    pub(crate) fn assign(&mut self, from: Self) {
+    pub(crate) fn assign(&mut self, from: &Self) {
         match (self, from) {
             (Self::Header { valid, .. }, Self::Header { valid: false, .. }) => *valid = false,
             (Self::Struct(to), Self::Struct(from)) | (Self::Union(to), Self::Union(from))
@@ -119,9 +119,9 @@ impl Value {
                 if elements.len() == from.len() =>
             {
                 elements.iter_mut().zip(from).for_each(|(to, from)| to.assign(from));
-                *next = from_next;
+                *next = *from_next;
             }
-            (to, from) => *to = from,
+            (to, from) => to.copy_from(from),
         }
     }
 

@@ -2,6 +2,9 @@
 //! inside a v1model program, sends one packet and checks the output. Sections are those of the
 //! P4_16 specification 1.2.4.
 
+#[path = "language/versions.rs"]
+mod versions;
+
 use std::time::Duration;
 
 use p4lang::diagnostic::Style;

@@ -1,6 +1,9 @@
 //! Tests that the programs of this project do what their scripts say, on every way that packets
 //! take.
 
+#[path = "support/translated.rs"]
+mod translated;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +13,7 @@ use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
 use pipeline::{Switch, Way};
 use stf::{Options, Ran, Report, Script, disagreements, run};
+use translated::translated;
 
 fn programs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
@@ -38,7 +42,9 @@ fn compile(path: &Path, defines: &[&str]) -> ir::Program {
 fn run_script(program: ir::Program, path: &Path) -> Report {
     let text = fs::read_to_string(path).expect("the script");
     let script = Script::parse(&text).unwrap_or_else(|errors| panic!("{path:?}: {errors:?}"));
+    let translated = translated(&program);
     let mut switch = Switch::new(program).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    switch.set_translated(translated);
     let options = Options { every_port: true, strict: true, ..Options::default() };
     run(&mut switch, &script, options)
         .unwrap_or_else(|(line, error)| panic!("{path:?}:{line}: {error}"))
@@ -55,6 +61,7 @@ fn run_on_every_way(program: &ir::Program, path: &Path, specification: bool) -> 
     let text = fs::read_to_string(path).expect("the script");
     let script = Script::parse(&text).expect("a script");
     let mut switch = Switch::new(program.clone()).expect("a program that can be run");
+    switch.set_translated(translated(program));
     switch.follow_psa_switch(!specification);
     switch.compile().unwrap_or_else(|error| panic!("{path:?}: {error}"));
     let mut runs = Vec::new();

@@ -4,7 +4,6 @@
 //! along.
 
 use super::engine::{Engine, PARAMETERS};
-use super::glue::{Fate, Inputs, Known, PNA, Packet};
 use super::{
     NO_PASS, Output, PassBudget, TypedBlock, drop_packet, filled, microseconds, output,
     typed_control, typed_parser,
@@ -12,6 +11,7 @@ use super::{
 use crate::error::{LoadError, RunError};
 use crate::layout::Layout;
 use crate::trace::{Detail, Event};
+use architectures::{Fate, Inputs, Known, PNA, Packet};
 use ir::{ControlId, ParserId, TypeId};
 
 /// The blocks of `PNA_NIC`.
@@ -180,7 +180,7 @@ impl Blocks {
             engine.event(|_| Event::Log { text });
         }
         let decision = PNA.after_ingress.decide(&Packet {
-            effects: Some(&effects),
+            requests: Some(&effects),
             number: |_| 0,
             port: effects.destination,
             drop_port: 0,

@@ -13,7 +13,6 @@ mod shared;
 use self::egress::Egress;
 use self::shared::Shared;
 use super::engine::{Engine, PARAMETERS};
-use super::glue::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use super::v1model::Behind;
 use super::waiting::{self, Place};
 use super::{
@@ -26,6 +25,7 @@ use crate::interpreter::Interpreter;
 use crate::layout::{Layout, MetadataField, PacketPath};
 use crate::state::{CloneSession, Replica};
 use crate::trace::{Detail, Event};
+use architectures::{Decision, Fate, Inputs, Known, PSA, Packet, Rules};
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
@@ -512,7 +512,7 @@ fn enqueue<'p, E: Engine<'p>>(
     mut pass: Egress<E::Value>,
     queue: &mut VecDeque<Pass<E::Value>>,
 ) -> Result<(), RunError> {
-    let Some(queues) = engine.state.port_queues(pass.port) else {
+    let Some(queues) = waiting::queues(engine, pass.port) else {
         pass.number = engine.further_pass(pass.path.name());
         queue.push_back(Pass::Egress(pass));
         return Ok(());
@@ -538,7 +538,7 @@ fn decided<'p, E: Engine<'p>>(
     port: Option<u32>,
 ) -> Decision {
     let number = |field| engine.field_number(says, type_id, field);
-    rules.decide(&Packet { effects: None, number, port, drop_port: 0, queues: 0 })
+    rules.decide(&Packet { requests: None, number, port, drop_port: 0, queues: 0 })
 }
 
 impl Pipeline {

@@ -25,10 +25,6 @@ use self::field_lists::FieldLists;
 use self::passes::{Egress, Ingress};
 use self::queue::{Pass, Queue};
 use super::engine::Engine;
-use super::glue::{
-    AT_INGRESS, Decision, Fate, Input, Inputs, Known, Packet, REPLICA, Rules, Set, TO_GROUP,
-    TO_PORT, V1MODEL, beyond_drop_port, instance,
-};
 use super::waiting::{self, Place, QueueTimes};
 use super::{
     NO_PASS, Output, PassBudget, TypedBlock, assign, drop_packet, microseconds, output,
@@ -39,6 +35,10 @@ use crate::interpreter::{Effects, Preserved};
 use crate::layout::{Layout, MetadataField};
 use crate::state::Replica;
 use crate::trace::{Detail, Event};
+use architectures::{
+    AT_INGRESS, Decision, Fate, Input, Inputs, Known, Packet, REPLICA, Requests, Rules, Set,
+    TO_GROUP, TO_PORT, V1MODEL, beyond_drop_port, instance,
+};
 use ir::{ControlId, ParserId, TypeId};
 use std::sync::atomic::Ordering;
 
@@ -304,7 +304,7 @@ impl Blocks {
         &self,
         engine: &E,
         rules: &Rules,
-        (effects, standard): (Option<&Effects>, &E::Value),
+        (requests, standard): (Option<&dyn Requests>, &E::Value),
         port: Option<u32>,
     ) -> Result<Decision, RunError> {
         let type_id = self.type_of(2)?;
@@ -312,7 +312,7 @@ impl Blocks {
         let drop_port = engine.layout.drop_port;
         let own = port.and_then(|port| engine.state.port_queues(port));
         let queues = own.unwrap_or_else(|| engine.state.priority_queues.load(Ordering::Relaxed));
-        Ok(rules.decide(&Packet { effects, number, port, drop_port, queues }))
+        Ok(rules.decide(&Packet { requests, number, port, drop_port, queues }))
     }
 
     fn number<'p, E: Engine<'p>>(
@@ -367,7 +367,8 @@ impl Blocks {
         let length_in_egress = length.saturating_add_signed(engine.take_length_change());
         let [mut headers, mut metadata, mut standard] = arguments;
 
-        let left = (Some(&effects), &standard);
+        let requests: &dyn Requests = &effects;
+        let left = (Some(requests), &standard);
         let decision = self.decide(engine, &V1MODEL.after_ingress, left, None)?;
         if !decision.copies.is_empty() {
             // Parsing the copies runs blocks for other packets.
@@ -559,7 +560,7 @@ impl Blocks {
             return Ok(());
         }
         passing.priority = self.number(engine, &passing.standard, MetadataField::Priority)?;
-        if engine.state.port_queues(passing.port).is_some() {
+        if waiting::queues(engine, passing.port).is_some() {
             let place = passing.place();
             let held = passing.map(&mut |value| Ok(engine.held(value)))?;
             waiting::wait(engine, place, waiting::Pass::V1model(Box::new(held)));
@@ -653,7 +654,8 @@ impl Blocks {
         let [headers, metadata, standard] = arguments;
 
         let kept = Kept { control: self.egress, metadata: &metadata, standard: &standard };
-        let left = (Some(&effects), &standard);
+        let requests: &dyn Requests = &effects;
+        let left = (Some(requests), &standard);
         let decision = self.decide(engine, &V1MODEL.after_egress, left, Some(port))?;
         for session in decision.copies {
             if engine.state.clone_session(session).is_none() {

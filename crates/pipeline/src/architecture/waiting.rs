@@ -72,6 +72,25 @@ impl Waiting {
     }
 }
 
+/// The treatment of a packet for a port that has queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AtQueues {
+    /// The packet waits in its queue, until the owner of the queue resumes it.
+    #[default]
+    Wait,
+    /// Egress follows ingress at once, as at a port without queues.
+    Pass,
+}
+
+/// Returns the number of queues of a port in which a packet waits. Returns `None` if the packet
+/// does not wait there.
+pub(super) fn queues<'p, E: Engine<'p>>(engine: &E, port: u32) -> Option<u32> {
+    match engine.scratch.at_queues {
+        AtQueues::Wait => engine.state.port_queues(port),
+        AtQueues::Pass => None,
+    }
+}
+
 /// The queue of a packet, and what queues need to know about the packet.
 pub(super) struct Place {
     pub(super) port: u32,

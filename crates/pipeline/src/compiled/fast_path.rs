@@ -24,10 +24,10 @@ pub(super) use self::run::Run;
 
 use self::glue::ResolvedGlue;
 use super::plan::{Plan, Refusal};
-use crate::architecture::glue::{Glue, Input, Known, Package, Place, Role, Set, Stage};
 use crate::dialect::Dialect;
 use crate::layout::{LARGE, Layout};
 use crate::resolved::{BlockParameter, Body, Callee, Field, ResolvedProgram};
+use architectures::{Glue, Input, Known, Package, Place, Role, Set, Stage};
 use ir::{ExternType, TypeId};
 
 /// The position of the parser in [`FastPath::blocks`]. The next constants are the positions of the

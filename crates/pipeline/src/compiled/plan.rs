@@ -11,7 +11,6 @@
 
 use super::burst::Owner;
 use super::fast_path::{Deciding, FastPath};
-use crate::architecture::glue::Place;
 use crate::resolved::gather::Piece;
 use crate::resolved::moves::{Step, StepKind};
 use crate::resolved::shape::{DATA, Shape, Storage, TAIL};
@@ -20,6 +19,7 @@ use crate::resolved::{
     Set, Statement, Table,
 };
 use crate::table::{Ageing, EntryLayout};
+use architectures::Place;
 use ir::{ExternCallee, ExternFunction, ExternMethod, StatementKind};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

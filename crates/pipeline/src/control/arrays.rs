@@ -2,7 +2,6 @@
 
 use super::{Done, unknown};
 use crate::error::ControlError;
-use crate::externs::crc::{Crc, CrcParameters};
 use crate::externs::meter::{Meter, MeterConfig};
 use crate::externs::{Counters, ExternState, Meters, Registers};
 use crate::switch::Core;
@@ -10,6 +9,7 @@ use crate::sync::write;
 use crate::table::{CounterValue, EntryHandle, counter_in, fit, meter_in};
 use crate::value::Value;
 use ir::bits::Bits;
+use ir::hash::{Crc, CrcParameters};
 use ir::{ExternId, TableId};
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 
 use super::shared::Shared;
 use crate::architecture::Output;
-use crate::architecture::waiting::{QueueTimes, Waiting};
+use crate::architecture::waiting::{AtQueues, QueueTimes, Waiting};
 use crate::compiled::{Batch, Compiled};
 use crate::error::RunError;
 use crate::interpreter::{EndFlag, Scratch};
@@ -116,9 +116,21 @@ struct Counts {
 }
 
 impl Ports {
-    /// Creates a worker, which processes packets. Each thread needs one of its own.
+    /// Creates a worker, which processes packets. Each thread needs one of its own. Its random
+    /// numbers start from the number of workers that were created before it.
     #[must_use]
     pub fn worker(&self) -> Worker {
+        self.worker_from(None)
+    }
+
+    /// Creates a worker like [`Self::worker`], whose random numbers start from `seed` in every
+    /// program.
+    #[must_use]
+    pub fn worker_with_seed(&self, seed: u64) -> Worker {
+        self.worker_from(Some(seed))
+    }
+
+    fn worker_from(&self, seed: Option<u64>) -> Worker {
         let counts = Arc::new(Counts::default());
         let mut workers = lock(&self.0.workers);
         let number = workers.made;
@@ -129,7 +141,7 @@ impl Ports {
         }
         Worker {
             ports: self.clone(),
-            number,
+            seed: seed.unwrap_or(number),
             version: 0,
             runs: None,
             has_digests: false,
@@ -301,8 +313,8 @@ impl PacketCounts {
 #[derive(Debug)]
 pub struct Worker {
     ports: Ports,
-    /// The number of the worker, from which its random numbers start.
-    number: u64,
+    /// The number from which the worker's random numbers start.
+    seed: u64,
     /// The version of the program that the worker uses.
     version: u64,
     runs: Option<Running>,
@@ -392,6 +404,7 @@ impl Worker {
         port: u32,
         packet: &[u8],
         now: Duration,
+        at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
         let mut outputs = Vec::new();
@@ -400,7 +413,8 @@ impl Worker {
         };
         let inside = shared.gate.enter(lane);
         let core = &shared.core;
-        let outcome = core.try_process(scratch, (port, packet), now, trace, &mut outputs);
+        let when = (now, at_queues);
+        let outcome = core.try_process(scratch, (port, packet), when, trace, &mut outputs);
         drop(inside);
         outcome.map(|()| outputs)
     }
@@ -587,7 +601,7 @@ impl Worker {
         }
         let runs = lock(&self.ports.0.runs);
         self.version = self.ports.0.version.load(Ordering::Acquire);
-        let mut scratch = Scratch::new(self.number);
+        let mut scratch = Scratch::new(self.seed);
         scratch.stop = self.stop.clone().map(|flag| Arc::new(EndFlag { flag }));
         self.runs = runs.as_ref().map(|shared| Running {
             lane: shared.gate.join(),

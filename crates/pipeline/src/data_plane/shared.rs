@@ -2,10 +2,10 @@
 
 use super::binding::{Binding, BoundTable};
 use super::digests::Digests;
-use super::translation::Translated;
 use super::values;
 use crate::switch::Core;
 use crate::table::Ageing;
+use crate::translated::Translated;
 use entities::schema::{self, ActionProfileId, MatchKind, Schema, ValueSetId};
 use entities::{
     CloneSession, CloneSessionId, EntryKey, Group, GroupId, MulticastGroup, MulticastGroupId,
@@ -30,7 +30,7 @@ pub(super) struct Shared {
     pub(super) books: Mutex<Books>,
     pub(super) gate: Gate,
     pub(super) digests: Digests,
-    pub(super) translated: Translated,
+    pub(super) translated: Arc<Translated>,
 }
 
 /// A function that undoes a change of the control plane.

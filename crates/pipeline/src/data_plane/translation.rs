@@ -5,56 +5,126 @@
 //! it a number. The conversions of values only look numbers up, so that reads and deletions assign
 //! none. Tables and machine code see numbers only.
 
-use super::binding::{BoundTable, controller_header};
+use super::binding::{Binding, BoundTable, controller_header};
+use crate::translated::Translated;
 use entities::schema::{EGRESS_NAMES, INGRESS_NAMES, PacketHeader, Schema, TranslatedTypeId};
 use entities::{EntityError, PortNames, Translations, TypeOfProgram};
-use ir::{Program, TypeId, UserTypeKind};
+use ir::{KeySet, Program, Table, TableId, TypeId, UserTypeKind, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The widest type that is translated to a string, in bits.
 const WIDEST: u32 = 128;
 
-/// The translated types of a program.
-#[derive(Debug)]
-pub(super) struct Translated {
-    pub(super) translations: Arc<Translations>,
-    /// The type of ports in replicas and of watched ports, if controllers see it as a string.
-    pub(super) port: Option<TranslatedTypeId>,
+/// Returns the translated types of a program, with the strings and numbers that a switch has which
+/// has just loaded the program.
+///
+/// # Errors
+/// Returns an error if the schema and the program do not belong together, or if a given number does
+/// not fit its type.
+pub fn translated_types(
+    schema: &Schema,
+    program: &Program,
+    ports: &PortNames,
+) -> Result<Translated, EntityError> {
+    let binding = Binding::new(schema, program)?;
+    let translated = of_tables(schema, program, &binding.tables, ports)?;
+    program.tables.iter().enumerate().for_each(|(position, table)| {
+        if let Ok(position) = u32::try_from(position) {
+            reserve_own(&translated, program, TableId(position), table);
+        }
+    });
+    Ok(translated)
 }
 
-impl Translated {
-    pub(super) fn new(
-        schema: &Schema,
-        program: &Program,
-        tables: &BTreeMap<entities::schema::TableId, BoundTable>,
-        ports: &PortNames,
-    ) -> Result<Self, EntityError> {
-        let headers = || schema.packet_in().into_iter().chain(schema.packet_out());
-        let of_headers: Vec<_> = headers().filter_map(port_of_header).collect();
-        // Programs from BMv2 JSON have no types, so their ports are known by the headers only.
-        let port = match program.types.user_types.is_empty() {
-            true => of_headers.first().copied(),
-            false => port_of_architecture(schema, program),
-        };
-        let widths = used_widths(schema, program, tables);
-        let types = (0..).map(TranslatedTypeId).zip(schema.translated_types());
-        let types = types.map(|(id, of)| {
-            let bits = declared_width(program, &of.name).or_else(|| widths.get(&id).copied());
-            // A type that nothing uses has no values.
-            let bits = bits.unwrap_or(1);
-            if bits == 0 || bits > WIDEST {
-                return Err(EntityError::invalid(format!(
-                    "type '{}' has {bits} bits, types of 1 to {WIDEST} bits can be translated to strings",
-                    of.name
-                )));
+/// Reserves the numbers that the entries and the default action of a table have in the program.
+fn reserve_own(translated: &Translated, program: &Program, id: TableId, table: &Table) {
+    let reserve = |of: Option<TranslatedTypeId>, value: &Value| {
+        if let (Some(of), Value::Bits(bits)) = (of, value)
+            && let Some(number) = bits.to_u128()
+        {
+            translated.translations.reserve(of, number);
+        }
+    };
+    let calls = table.entries.iter().map(|entry| &entry.action).chain([&table.default_action]);
+    for call in calls {
+        let Some(reference) = table.actions.get(call.position as usize) else { continue };
+        let declared = program.actions.get(reference.action.index());
+        let parameters =
+            declared.into_iter().flat_map(|action| action.parameters.iter().enumerate());
+        let of_control_plane = parameters.filter(|(_, parameter)| parameter.direction.is_none());
+        for ((position, _), value) in of_control_plane.zip(&call.arguments) {
+            reserve(translated.of_parameter(reference.action, position), value);
+        }
+    }
+    for entry in &table.entries {
+        for (position, set) in entry.key_sets.iter().enumerate() {
+            if let KeySet::Exact(value) = set {
+                reserve(translated.of_key(id, position), value);
             }
-            let is_port = port == Some(id) || of_headers.contains(&id);
-            let (name, given) = (of.name.clone(), of.given.clone());
-            Ok(TypeOfProgram { name, bits, given, ports: is_port.then(|| ports.clone()) })
-        });
-        let translations = Translations::new(types.collect::<Result<_, _>>()?)?;
-        Ok(Self { translations: Arc::new(translations), port })
+        }
+    }
+}
+
+/// Returns the translated types of a program whose tables are bound to P4Info.
+pub(super) fn of_tables(
+    schema: &Schema,
+    program: &Program,
+    tables: &BTreeMap<entities::schema::TableId, BoundTable>,
+    ports: &PortNames,
+) -> Result<Translated, EntityError> {
+    let headers = || schema.packet_in().into_iter().chain(schema.packet_out());
+    let of_headers: Vec<_> = headers().filter_map(port_of_header).collect();
+    // Programs from BMv2 JSON have no types, so their ports are known by the headers only.
+    let port = match program.types.user_types.is_empty() {
+        true => of_headers.first().copied(),
+        false => port_of_architecture(schema, program),
+    };
+    let widths = used_widths(schema, program, tables);
+    let types = (0..).map(TranslatedTypeId).zip(schema.translated_types());
+    let types = types.map(|(id, of)| {
+        let bits = declared_width(program, &of.name).or_else(|| widths.get(&id).copied());
+        // A type that nothing uses has no values.
+        let bits = bits.unwrap_or(1);
+        if bits == 0 || bits > WIDEST {
+            return Err(EntityError::invalid(format!(
+                "type '{}' has {bits} bits, types of 1 to {WIDEST} bits can be translated to strings",
+                of.name
+            )));
+        }
+        let is_port = port == Some(id) || of_headers.contains(&id);
+        let (name, given) = (of.name.clone(), of.given.clone());
+        Ok(TypeOfProgram { name, bits, given, ports: is_port.then(|| ports.clone()) })
+    });
+    let translations = Translations::new(types.collect::<Result<_, _>>()?)?;
+    let mut translated = Translated {
+        translations: Arc::new(translations),
+        port,
+        port_of_packets: port.or_else(|| of_headers.first().copied()),
+        ..Translated::default()
+    };
+    tables.values().for_each(|table| add_table(&mut translated, program, table));
+    Ok(translated)
+}
+
+/// Adds the types of the keys of a table and of the parameters of its actions.
+fn add_table(translated: &mut Translated, program: &Program, table: &BoundTable) {
+    for (position, field) in table.keys.iter().enumerate() {
+        if let Some(of) = field.as_ref().and_then(|field| field.translated) {
+            translated.keys.insert((table.id, position), of);
+        }
+    }
+    for action in &table.actions {
+        let id = action.of_program;
+        let declared = program.actions.get(id.index());
+        let parameters = declared.into_iter().flat_map(|action| &action.parameters);
+        let of_control_plane =
+            parameters.enumerate().filter(|(_, parameter)| parameter.direction.is_none());
+        for ((position, _), param) in of_control_plane.zip(&action.params) {
+            if let Some(of) = param.translated {
+                translated.parameters.insert((id, position), of);
+            }
+        }
     }
 }
 

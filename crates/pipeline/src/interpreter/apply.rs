@@ -4,7 +4,6 @@ use super::statement::Formal;
 use super::{Flow, Interpreter, Lookup, Stop, internal};
 use crate::error::RunError;
 use crate::externs::ExternState;
-use crate::externs::hash::Algorithm;
 use crate::layout::field_of_key;
 use crate::sync::read;
 use crate::table::{
@@ -13,6 +12,7 @@ use crate::table::{
 use crate::trace::{Candidate, Detail, Event, Selection};
 use crate::value::Value;
 use ir::bits::Bits;
+use ir::hash::Algorithm;
 use ir::{
     Action, ActionId, Expression, ExpressionKind, ExternId, MatchKind, Place, Table, TableId,
     TableImplementation,
@@ -239,7 +239,7 @@ impl<'p> Interpreter<'p> {
         let algorithm = profile.and_then(|profile| profile.algorithm.as_ref());
         let algorithm = algorithm.unwrap_or(&Algorithm::Crc32);
         let hash = read(&self.state.hashes).hash(algorithm, &data);
-        let hash = hash.ok_or_else(|| algorithm.not_run())?;
+        let hash = hash.ok_or_else(|| RunError::algorithm(algorithm))?;
         let width = profile.map_or(0, |profile| profile.output_width);
         // p4c does not pass the width to BMv2 (`ExternConverter_action_selector` of
         // `simpleSwitch.cpp` and `psaSwitch.cpp`).

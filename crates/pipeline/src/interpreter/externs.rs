@@ -11,12 +11,13 @@ mod pna;
 mod v1model;
 
 use super::{Interpreter, Stop, internal};
+use crate::error::RunError;
 use crate::externs::ExternState;
-use crate::externs::hash::Algorithm;
 use crate::layout::Member;
 use crate::sync::read;
 use crate::value::{Headers, Value};
 use ir::bits::Bits;
+use ir::hash::Algorithm;
 use ir::{Argument, ExternCallee, ExternId, Location};
 
 /// A call of an extern in the program.
@@ -197,7 +198,7 @@ impl<'p> Interpreter<'p> {
             return Ok(self.random_number(0, u64::MAX));
         }
         let hash = read(&self.state.hashes).hash(algorithm, data);
-        hash.ok_or_else(|| algorithm.not_run().into())
+        hash.ok_or_else(|| RunError::algorithm(algorithm).into())
     }
 
     pub(crate) fn extern_state(&self, id: ExternId) -> Result<&'p ExternState, Stop> {

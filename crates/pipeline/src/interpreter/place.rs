@@ -167,7 +167,7 @@ impl Interpreter<'_> {
             };
             Event::Assign { place, value }
         });
-        self.update(place, |target| target.assign(value))
+        self.update(place, |target| target.assign(&value))
     }
 
     /// Changes the value at a place. A member of a header union that becomes valid invalidates the
@@ -189,6 +189,29 @@ impl Interpreter<'_> {
             }
         });
         if done { Ok(()) } else { Err(internal("place")) }
+    }
+
+    /// Copies the value at a place to a variable, in the memory of the variable's last value.
+    /// Returns false, and copies nothing, if the place is a slice of a number, beyond the end of a
+    /// stack, or in that variable.
+    pub(super) fn copy_to_variable(&mut self, to: VariableId, from: &Resolved) -> bool {
+        let variables = [to.index(), from.variable.index()];
+        let Ok([to, from_variable]) = self.scratch.frame.get_disjoint_mut(variables) else {
+            return false;
+        };
+        let mut steps = from.steps.iter();
+        let value = steps.try_fold(&*from_variable, |value, step| within(value, step));
+        value.map(|value| to.copy_from(value)).is_some()
+    }
+
+    /// Stores the value of a variable at a place like [`Self::write`], without an event. Returns
+    /// false, and stores nothing, if the place is in that variable.
+    pub(super) fn copy_from_variable(&mut self, to: &Resolved, from: VariableId) -> bool {
+        let variables = [to.variable.index(), from.index()];
+        let Ok([target, from]) = self.scratch.frame.get_disjoint_mut(variables) else {
+            return false;
+        };
+        to.outside || update_in(target, &to.steps, &mut |target| target.assign(from))
     }
 
     /// Returns the type of a place.

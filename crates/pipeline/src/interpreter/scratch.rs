@@ -1,7 +1,7 @@
 //! The buffers that a worker reuses from packet to packet, and the state of the worker.
 
 use super::Lookup;
-use crate::architecture::waiting::Waiting;
+use crate::architecture::waiting::{AtQueues, Waiting};
 use crate::error::RunError;
 use crate::externs::ChecksumState;
 use crate::state::Digest;
@@ -35,6 +35,8 @@ pub(crate) struct Scratch {
     pub(crate) digests: Vec<Digest>,
     /// The packets that wait in queues of their ports and that were not taken yet.
     pub(crate) waiting: Vec<Waiting>,
+    /// The treatment of packets for ports with queues.
+    pub(crate) at_queues: AtQueues,
     random: ChaCha8Rng,
     /// The number of random numbers that packets have drawn.
     pub(crate) drawn: u64,
@@ -70,6 +72,7 @@ impl Scratch {
             checksums: HashMap::new(),
             digests: Vec::new(),
             waiting: Vec::new(),
+            at_queues: AtQueues::Wait,
             random: ChaCha8Rng::seed_from_u64(seed),
             drawn: 0,
             spare: Vec::new(),
@@ -83,8 +86,9 @@ impl Scratch {
     /// Returns buffers for a packet that is only tried. The packet draws the random numbers, and
     /// finds the checksum units, that it would draw and find if it was processed in these buffers.
     /// [`Self::end_trial`] takes the buffers back.
-    pub(crate) fn begin_trial(&mut self) -> Box<Self> {
+    pub(crate) fn begin_trial(&mut self, at_queues: AtQueues) -> Box<Self> {
         let mut tried = self.trial.take().unwrap_or_else(|| Box::new(Self::new(0)));
+        tried.at_queues = at_queues;
         tried.random = ChaCha8Rng::deserialize_state(&self.random.serialize_state());
         tried.drawn = self.drawn;
         tried.checksums.clone_from(&self.checksums);

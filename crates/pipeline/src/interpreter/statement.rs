@@ -78,7 +78,7 @@ impl Interpreter<'_> {
             {
                 let value = self.evaluate(value)?;
                 if let Some(target) = self.fields_mut(place) {
-                    target.assign(value);
+                    target.assign(&value);
                 }
             }
             StatementKind::Assign { place, value } => {
@@ -347,8 +347,15 @@ impl Interpreter<'_> {
                 Argument::In(expression) => self.evaluate(expression)?,
                 Argument::InOut(place) => {
                     let place = self.resolve(place)?;
-                    let value = self.read(&place, formal.type_id)?;
+                    // The parameter is not read before the call, and keeps its memory.
+                    let is_copied = formal.direction != Direction::Out
+                        && self.copy_to_variable(formal.variable, &place);
+                    let value = match is_copied {
+                        true => None,
+                        false => Some(self.read(&place, formal.type_id)?),
+                    };
                     outputs.push(CopyOut { rank, variable: formal.variable, place });
+                    let Some(value) = value else { continue };
                     value
                 }
                 Argument::Saved { place, value } => {
@@ -382,6 +389,9 @@ impl Interpreter<'_> {
 
     fn copy_arguments_out(&mut self, outputs: Vec<CopyOut>) -> Result<(), Stop> {
         for CopyOut { variable, place, .. } in outputs {
+            if !self.is_traced(Detail::Values) && self.copy_from_variable(&place, variable) {
+                continue;
+            }
             let value = self.variable(variable)?.clone();
             self.write(&place, value)?;
         }

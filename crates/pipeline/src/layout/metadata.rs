@@ -5,8 +5,9 @@
 //! by its name in any struct or header, so that copies of metadata count too.
 
 use super::each_statement;
-use super::names::{MetadataField, Names};
+use super::names::Names;
 use super::touched::Touched;
+use architectures::MetadataField;
 use ir::{
     CompositeKind, ExternCallee, ExternFunction, KeySet, Place, Program, Projection, StatementKind,
     Transition, Type, TypeId,

@@ -1,10 +1,11 @@
 //! The names that architectures give to metadata, errors and enumeration members. They are looked
 //! up once, when a program is loaded, and replaced by positions.
 
+use architectures::MetadataField;
 use ir::{Program, Type, TypeId};
 
-use crate::externs::hash::Algorithm;
 use crate::externs::meter::Color;
+use ir::hash::Algorithm;
 
 macro_rules! known {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $text:literal,)* }) => {
@@ -21,46 +22,6 @@ macro_rules! known {
             pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
         }
     };
-}
-
-known! {
-    /// A field of metadata that a target reads or writes.
-    MetadataField {
-        ChecksumError = "checksum_error",
-        ClassOfService = "class_of_service",
-        Clone = "clone",
-        ClonePort = "clone_port",
-        CloneSessionId = "clone_session_id",
-        DeqQdepth = "deq_qdepth",
-        DeqTimedelta = "deq_timedelta",
-        Direction = "direction",
-        Drop = "drop",
-        EgressGlobalTimestamp = "egress_global_timestamp",
-        EgressPort = "egress_port",
-        EgressRid = "egress_rid",
-        EgressSpec = "egress_spec",
-        EgressTimestamp = "egress_timestamp",
-        EnqQdepth = "enq_qdepth",
-        EnqTimestamp = "enq_timestamp",
-        IngressGlobalTimestamp = "ingress_global_timestamp",
-        IngressPort = "ingress_port",
-        IngressTimestamp = "ingress_timestamp",
-        InputPort = "input_port",
-        Instance = "instance",
-        InstanceType = "instance_type",
-        McastGrp = "mcast_grp",
-        MulticastGroup = "multicast_group",
-        OutputAction = "output_action",
-        OutputPort = "output_port",
-        PacketLength = "packet_length",
-        PacketPath = "packet_path",
-        ParserError = "parser_error",
-        Pass = "pass",
-        Priority = "priority",
-        Recirculated = "recirculated",
-        Resubmit = "resubmit",
-        Timestamp = "timestamp",
-    }
 }
 
 known! {

@@ -7,8 +7,8 @@ use super::{
     Address, BlockParameter, Body, Callee, Case, Expression, Field, Offset, Outcome, PackageBlock,
     ParameterType, Parser, Resolver, Set, State, Subject, Target,
 };
-use crate::architecture::glue::{Glue, Role};
 use crate::layout::{CoreError, MetadataField};
+use architectures::{Glue, Role};
 use ir::{KeySet, Package, PackageValue, Transition, TypeId};
 
 impl Resolver<'_> {

@@ -3,8 +3,8 @@
 
 use super::shape::{DATA, Shape, Storage};
 use super::{Address, Block, Expression, Field, Offset, Outcome, Resolver, Statement};
-use crate::externs::hash::Algorithm;
 use crate::value::Value;
+use ir::hash::Algorithm;
 use ir::{Argument, ExpressionKind, ExternFunction, Place, Projection};
 
 /// The input of a checksum or hash as a list of pieces of the frame, and the algorithm.

@@ -4,7 +4,7 @@ use super::gather::Piece;
 use super::shape::Shape;
 use super::{Block, Expression, Field, Members, Outcome, Resolver, Statement};
 use crate::externs::ExternState;
-use crate::externs::hash::Algorithm;
+use ir::hash::Algorithm;
 use ir::{BinaryOperator, ExpressionKind, ExternId, MatchKind, TableImplementation};
 
 impl Resolver<'_> {

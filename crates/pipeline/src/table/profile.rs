@@ -4,8 +4,8 @@
 use super::entry::{ActionCall, Group};
 use super::stored::{ActionCell, Choice, GroupCell, Weighted};
 use crate::error::ControlError;
-use crate::externs::hash::Algorithm;
 use crate::sync::lock;
+use ir::hash::Algorithm;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 

@@ -35,6 +35,8 @@ mod psa;
 mod random;
 mod searched;
 mod shared;
+#[path = "../support/translated.rs"]
+mod translated;
 mod unwritten;
 mod ways;
 mod wide;

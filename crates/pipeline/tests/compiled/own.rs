@@ -1,6 +1,7 @@
 //! Tests of the programs of this project with their scripts.
 
 use crate::both::Both;
+use crate::translated::translated;
 use ir::with_large_stack;
 use p4lang::compile_file;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
@@ -9,6 +10,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use stf::{Options, Script, run};
 
@@ -68,6 +70,9 @@ fn scripts_receive_the_packets_of_the_interpreter() {
                 Options { every_port: true, strict: true, specification, ..Options::default() };
             let mut interpreted = Switch::new(program.clone()).expect("a program that can be run");
             let mut compiled = Switch::new(program.clone()).expect("a program that can be run");
+            let types = translated(&program);
+            interpreted.set_translated(Arc::clone(&types));
+            compiled.set_translated(types);
             compiled.follow_psa_switch(!specification);
             compiled.compile().unwrap_or_else(|error| panic!("{error}"));
             let expected = run(&mut interpreted, &script, options).expect("a script that fits");

@@ -1,7 +1,7 @@
 //! Tests of packets that are only tried: they leave the switch as it is, and see their own changes.
 
 use super::support::{V1model, add_exact, load, outputs, outputs_at};
-use pipeline::{CloneSession, Event, MeterConfig, Replica, RunError, Switch};
+use pipeline::{AtQueues, CloneSession, Event, MeterConfig, Replica, RunError, Switch};
 use std::time::Duration;
 
 const HEADERS: &str = "header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; }
@@ -15,7 +15,7 @@ fn program(ingress: &str) -> Switch {
 /// Tries a packet at a time, and returns the ports and packets that would have left.
 fn tried_at(switch: &mut Switch, bytes: &[u8], now: Duration) -> Vec<(u32, Vec<u8>)> {
     let mut events: Vec<Event> = Vec::new();
-    let outputs = switch.try_process(1, bytes, now, &mut events).expect("runs");
+    let outputs = switch.try_process(1, bytes, now, AtQueues::Wait, &mut events).expect("runs");
     assert!(!events.is_empty());
     outputs.into_iter().map(|output| (output.port, output.packet)).collect()
 }
@@ -163,7 +163,26 @@ fn no_entry_is_added_and_no_timer_restarted() {
 fn a_lookup_of_an_entry_that_was_only_tried_is_an_error() {
     let mut switch = learning();
     let mut events: Vec<Event> = Vec::new();
-    let error = switch.try_process(1, &[100, 0, 5], Duration::ZERO, &mut events);
+    let error = switch.try_process(1, &[100, 0, 5], Duration::ZERO, AtQueues::Wait, &mut events);
     assert!(matches!(&error, Err(RunError::NotTried { table }) if table == "C.t"), "{error:?}");
     assert_eq!(outputs(&mut switch, 1, &[100, 0, 5]), [(1, vec![100, 5, 0])]);
+}
+
+/// A packet that is tried passes queues only if the caller wants that, and enters none.
+#[test]
+fn queues_of_ports_are_passed_on_request() {
+    let mut switch = program("apply { s.egress_spec = 3; h.r.b = 5; }");
+    switch.set_port_queues([(3, 1)].into());
+    let mut leave = |at_queues| {
+        let mut events: Vec<Event> = Vec::new();
+        let tried = switch.try_process(1, &[7, 0, 0], Duration::ZERO, at_queues, &mut events);
+        let tried = tried.expect("runs").into_iter().map(|output| (output.port, output.packet));
+        assert!(switch.take_waiting().is_empty());
+        tried.collect::<Vec<_>>()
+    };
+    assert_eq!(leave(AtQueues::Wait), []);
+    assert_eq!(leave(AtQueues::Pass), [(3, vec![7, 5, 0])]);
+    assert_eq!(leave(AtQueues::Wait), []);
+    assert_eq!(outputs(&mut switch, 1, &[7, 0, 0]), []);
+    assert_eq!(switch.take_waiting().len(), 1);
 }

@@ -7,7 +7,6 @@
 
 use super::run::{Passing, Run};
 use super::{EGRESS, PARSER, Places, VERIFY};
-use crate::architecture::glue::{Fate, Known, Role, Stage, instance};
 use crate::architecture::v1model::field_lists::FieldLists;
 use crate::architecture::v1model::{Behind, BehindClone, Original};
 use crate::compiled::context::{CLONES, NEW_PACKET, NO_LIST, RECIRCULATES, REQUESTS, RESUBMITS};
@@ -17,6 +16,7 @@ use crate::compiled::step::Steps;
 use crate::error::RunError;
 use crate::layout::MetadataField as Of;
 use crate::resolved::Offset;
+use architectures::{Fate, Known, Role, Stage, instance};
 use std::collections::BTreeMap;
 
 /// The ranges of the frame that clones preserve, each with its offset and size, by the number of the

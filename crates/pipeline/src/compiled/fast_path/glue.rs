@@ -1,18 +1,18 @@
 //! The rules of v1model for what happens between blocks, resolved for one program: they name fields
 //! by their offsets in the frame.
 //!
-//! The rules ([`crate::architecture::glue`]) are the same for all programs, but the block path
+//! The rules ([`architectures`]) are the same for all programs, but the block path
 //! applies them to each packet. What cannot affect a packet of this program is therefore removed
 //! here once: assignments to fields that the metadata lack or that no code reads, and cases whose
 //! condition never holds.
 
-use crate::architecture::glue::{
-    Case, Condition, Fate, Glue, Input, Inputs, Packet, Port, REPLICA, Rules, Set, TO_GROUP,
-    TO_PORT,
-};
 use crate::compiled::host::{read, write};
 use crate::layout::{MetadataField as Of, MetadataFields};
 use crate::resolved::Field;
+use architectures::{
+    Case, Condition, Fate, Glue, Input, Inputs, Packet, Port, REPLICA, Rules, Set, TO_GROUP,
+    TO_PORT,
+};
 
 /// The rules of v1model for what happens between blocks, with the offsets of this program's fields.
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Decision {
     #[inline]
     pub(super) fn decide(&self, frame: &[u8], port: u32, drop_port: u16, queues: u32) -> Fate {
         let number = |field: Option<Field>| field.map_or(0, |field| read(frame, field).into());
-        let packet = Packet { effects: None, number, port: Some(port), drop_port, queues };
+        let packet = Packet { requests: None, number, port: Some(port), drop_port, queues };
         packet.fate(&self.cases, self.otherwise)
     }
 }

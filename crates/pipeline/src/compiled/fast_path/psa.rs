@@ -5,12 +5,12 @@
 //! recirculation and packets for multicast groups.
 
 use super::{MISSING, Places};
-use crate::architecture::glue::{Role, Stage};
 use crate::compiled::plan::Refusal;
 use crate::dialect::Dialect;
 use crate::layout::PacketPath;
 use crate::resolved::shape::Shape;
 use crate::resolved::{Address, Block, Callee, Field, Offset, ResolvedProgram, Statement};
+use architectures::{Role, Stage};
 
 /// The position of the ingress control in the package. The next constants are the positions of
 /// other blocks.

@@ -6,7 +6,6 @@ use super::batch::{GENERATION, IN_BYTES, Sent};
 use super::glue::{Assignments, Decision};
 use super::{Batch, DEPARSER, EGRESS, FastPath, INGRESS, PARSER, UPDATE, VERIFY};
 use crate::architecture::MAX_PASSES;
-use crate::architecture::glue::{Fate, Inputs, Known};
 use crate::compiled::burst::Column;
 use crate::compiled::context::{Context, flow};
 use crate::compiled::engine::fault;
@@ -18,6 +17,7 @@ use crate::interpreter::{Effects, Interpreter};
 use crate::layout::MetadataField as Of;
 use crate::state::Replica;
 use crate::switch::Core;
+use architectures::{Fate, Inputs, Known};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,7 +4,6 @@
 use super::batch::GENERATION;
 use super::{Batch, FastPath, Run};
 use crate::architecture::Output;
-use crate::architecture::glue::{Inputs, Known, beyond_drop_port};
 use crate::compiled::burst::{Column, Stages};
 use crate::compiled::context::Context;
 use crate::compiled::host::Host;
@@ -14,6 +13,7 @@ use crate::compiled::{Compiled, Memory, Way};
 use crate::error::RunError;
 use crate::interpreter::{Interpreter, Scratch};
 use crate::switch::{Core, Heads, Processor};
+use architectures::{Inputs, Known, beyond_drop_port};
 use std::time::Duration;
 
 /// The form of the fast path that packets can take at this moment: bursts, or one packet after

@@ -16,7 +16,6 @@ mod psa;
 
 use super::function::{Function, context_offset};
 use super::variables::Pointer;
-use crate::architecture::glue::{Inputs, Known, TO_PORT, beyond_drop_port};
 use crate::compiled::burst::{
     BatchLookup, Burst, LEAVES_IN_EGRESS, LEAVES_IN_INGRESS, Owned, Owner, Packet,
 };
@@ -28,6 +27,7 @@ use crate::layout::MetadataField as Of;
 use crate::resolved::shape::DATA;
 use crate::resolved::{Callee, Expression, Field, Key, Offset, ResolvedProgram, Table};
 use crate::table::EntryLayout;
+use architectures::{Inputs, Known, TO_PORT, beyond_drop_port};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use cranelift_frontend::Variable;

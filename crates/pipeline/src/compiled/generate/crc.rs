@@ -1,5 +1,5 @@
 //! Cyclic redundancy checks over a fixed number of whole bytes: lookups in the tables of
-//! `externs::crc`, eight bytes at a time, with the lookups of a word independent of each other.
+//! `ir::hash`, eight bytes at a time, with the lookups of a word independent of each other.
 //!
 //! The remainder starts at zero, so that leading zeros change nothing and the bytes can be padded
 //! to whole words. The initial value and the final exclusive-or of the CRC are combined with the

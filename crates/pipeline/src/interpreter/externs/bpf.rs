@@ -3,11 +3,11 @@
 
 use super::Call;
 use crate::externs::ExternState;
-use crate::externs::hash::{ones_complement_difference, ones_complement_sum};
 use crate::interpreter::{Interpreter, Stop, internal};
 use crate::table::CounterValue;
 use crate::value::Value;
 use ir::bits::Bits;
+use ir::hash::{ones_complement_difference, ones_complement_sum};
 use ir::{ExternFunction, ExternId, ExternMethod};
 
 impl Interpreter<'_> {

@@ -197,7 +197,7 @@ impl Interpreter<'_> {
                 let value = self.evaluate(expression)?;
                 let port = MetadataField::EgressPort;
                 let port = self.layout.field_number(&value, expression.type_id, port);
-                !dropped && port == u128::from(crate::architecture::PSA_PORT_RECIRCULATE)
+                !dropped && port == u128::from(architectures::PSA_PORT_RECIRCULATE)
             }
         }))
     }

@@ -4,7 +4,6 @@ use super::Call;
 use super::calls::within;
 use crate::dialect::Dialect;
 use crate::error::RunError;
-use crate::externs::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
 use crate::externs::meter::Color;
 use crate::externs::{ChecksumState, ExternState};
 use crate::interpreter::trial::MeterOwner;
@@ -13,6 +12,7 @@ use crate::state::Digest;
 use crate::table::{Directs, Stored, TableState, counter_in, meter_in};
 use crate::value::Value;
 use ir::bits::Bits;
+use ir::hash::{Algorithm, ones_complement_difference, ones_complement_sum};
 use ir::{Argument, ExternId, ExternMethod, ExternType, Table};
 use std::sync::Arc;
 

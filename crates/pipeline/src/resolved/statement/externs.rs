@@ -4,7 +4,6 @@
 
 use crate::dialect::Dialect;
 use crate::externs::ExternState;
-use crate::externs::hash::Algorithm;
 use crate::layout::{MetadataField as Of, each_statement};
 use crate::resolved::gather::Piece;
 use crate::resolved::shape::Shape;
@@ -13,6 +12,7 @@ use crate::resolved::{
     Statement,
 };
 use crate::state::SESSION_BITS;
+use ir::hash::Algorithm;
 use ir::{
     Argument, BinaryOperator, ExpressionKind, ExternCallee, ExternFunction, ExternId, ExternMethod,
     Place, StatementKind,
@@ -53,9 +53,7 @@ impl Resolver<'_> {
                     width: 32,
                     signed: false,
                     left: Box::new(port),
-                    right: Box::new(Expression::Constant(
-                        crate::architecture::PSA_PORT_RECIRCULATE,
-                    )),
+                    right: Box::new(Expression::Constant(architectures::PSA_PORT_RECIRCULATE)),
                 };
                 and(kept, comes_again)
             }

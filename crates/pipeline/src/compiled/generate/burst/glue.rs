@@ -1,13 +1,13 @@
 //! Generates code for the glue of the architecture, the rules and assignments between its
-//! programmable blocks; see [`crate::architecture::glue`].
+//! programmable blocks; see [`architectures`].
 
 use super::{Loop, Says};
-use crate::architecture::glue::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
 use crate::compiled::burst::Burst;
 use crate::compiled::context::{NOWHERE, REQUESTS};
 use crate::compiled::generate::function::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::resolved::Field;
+use architectures::{Condition, Copies, Inputs, Outcome, Port, Rules, Set};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 use std::mem::offset_of;

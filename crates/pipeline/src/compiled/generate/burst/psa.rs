@@ -6,13 +6,13 @@
 
 use super::Loop;
 use super::Says;
-use crate::architecture::glue::Known;
 use crate::compiled::burst::{LEAVES_IN_EGRESS, LEAVES_IN_INGRESS};
 use crate::compiled::context::NEW_PACKET;
 use crate::compiled::fast_path::{DEPARSER, EGRESS, Psa};
 use crate::compiled::generate::function::{Function, context_offset};
 use crate::compiled::plan::Plan;
 use crate::layout::MetadataField as Of;
+use architectures::Known;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 impl Function<'_, '_> {

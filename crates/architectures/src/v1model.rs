@@ -1,39 +1,48 @@
 //! The actions of v1model between the blocks of its package. They follow BMv2's simple_switch
 //! (`targets/simple_switch/simple_switch.cpp`).
 
+use super::MetadataField as Of;
 use super::package::{Block, Package, Role, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
-use crate::layout::MetadataField as Of;
 
 /// The values of `instance_type` (`PktInstanceType` of simple_switch).
-pub(crate) mod instance {
-    pub(crate) const NORMAL: u64 = 0;
-    pub(crate) const INGRESS_CLONE: u64 = 1;
-    pub(crate) const EGRESS_CLONE: u64 = 2;
-    pub(crate) const RECIRCULATED: u64 = 4;
-    pub(crate) const REPLICATED: u64 = 5;
-    pub(crate) const RESUBMITTED: u64 = 6;
+pub mod instance {
+    /// A received packet, and one that leaves ingress for one port.
+    pub const NORMAL: u64 = 0;
+    /// A clone that ingress requested.
+    pub const INGRESS_CLONE: u64 = 1;
+    /// A clone that egress requested.
+    pub const EGRESS_CLONE: u64 = 2;
+    /// A packet that egress sent to ingress again.
+    pub const RECIRCULATED: u64 = 4;
+    /// A copy for a multicast group.
+    pub const REPLICATED: u64 = 5;
+    /// A packet that ingress sent to the parser again.
+    pub const RESUBMITTED: u64 = 6;
 }
+
+/// The default port to which dropped packets are sent (`--drop-port` of simple_switch).
+pub const DROP_PORT: u16 = 511;
 
 /// The assignments to the standard metadata of a clone that ingress requested, made before the
 /// clone is parsed again. After this parse, the clone skips ingress.
-pub(crate) const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
+pub const AT_INGRESS: &[Set] = &[(Of::IngressPort, Input::Known(Known::Port))];
 
 /// The assignments to the metadata of a packet that leaves ingress for one port.
-pub(crate) const TO_PORT: &[Set] = &[(Of::InstanceType, Input::Number(instance::NORMAL))];
+pub const TO_PORT: &[Set] = &[(Of::InstanceType, Input::Number(instance::NORMAL))];
 
 /// The assignments to the metadata of a packet that leaves ingress for a multicast group.
-pub(crate) const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLICATED))];
+pub const TO_GROUP: &[Set] = &[(Of::InstanceType, Input::Number(instance::REPLICATED))];
 
 /// The assignments to the metadata of a replica for a multicast group.
-pub(crate) const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
+pub const REPLICA: &[Set] = &[(Of::EgressRid, Input::Known(Known::Instance))];
 
 /// The roles of the parameters of blocks that receive the standard metadata.
 const WITH_STANDARD: &[Role] = &[Role::Headers, Role::Metadata, Role::Standard];
 
 /// The actions of v1model between the blocks of its package: assignments to metadata, and rules
 /// that decide about packets.
-pub(crate) const V1MODEL: Glue = Glue {
+pub const V1MODEL: Glue = Glue {
     packages: &[Package {
         blocks: &[
             Block { stage: Stage::Parser, parameters: WITH_STANDARD },

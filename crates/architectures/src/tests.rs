@@ -2,12 +2,12 @@
 //! tables taken from the architectures' documents. Each case of each rule, and the order of any two
 //! cases, affects at least one row.
 
-use super::{Condition, Copies, Fate, Outcome, PNA, PSA, Packet, Port, Rules, V1MODEL};
-use crate::architecture::PSA_PORT_RECIRCULATE;
-use crate::interpreter::{Effects, Preserved};
-use crate::layout::MetadataField as Of;
+use super::MetadataField as Of;
+use super::{
+    Condition, Copies, DROP_PORT, Fate, Outcome, PNA, PSA, PSA_PORT_RECIRCULATE, Packet, Port,
+    Request, Requests, Rules, V1MODEL,
+};
 
-const DROP_PORT: u16 = 511;
 const DROP: Fate = Fate::Drop { reason: "" };
 
 /// A packet after a block has run, and the decision that is expected for it.
@@ -30,6 +30,24 @@ enum Call {
 }
 
 use Call::{Clone, Mirror, Recirculate, Resubmit};
+
+impl Requests for &[Call] {
+    fn sessions(&self) -> Vec<u32> {
+        let session = |call: &Call| match call {
+            Clone(session) | Mirror(session) => Some(*session),
+            Resubmit | Recirculate => None,
+        };
+        self.iter().filter_map(session).collect()
+    }
+
+    fn pass(&self, pass: Request) -> bool {
+        self.iter().any(|call| match call {
+            Resubmit => pass == Request::Resubmit,
+            Recirculate => pass == Request::Recirculate,
+            Clone(_) | Mirror(_) => false,
+        })
+    }
+}
 
 const fn to(port: u32) -> Fate {
     Fate::Unicast { port }
@@ -129,21 +147,12 @@ fn all() -> [(&'static str, &'static Rules, &'static [Row]); 6] {
 
 /// Returns whether rules make the decision that a row expects.
 fn holds(rules: &Rules, row: &Row) -> bool {
-    let mut effects = Effects::default();
-    for call in row.calls {
-        match call {
-            Clone(session) => effects.clone = Some((*session, Preserved::Nothing)),
-            Mirror(session) => effects.mirrors.push((1, *session)),
-            Resubmit => effects.resubmit = Some(Preserved::Nothing),
-            Recirculate => effects.recirculate = Some(Preserved::Nothing),
-        }
-    }
     let number = |field| {
         let found = row.fields.iter().find(|(known, _)| *known == field);
         found.map_or(0, |(_, number)| *number)
     };
-    let packet =
-        Packet { effects: Some(&effects), number, port: row.port, drop_port: DROP_PORT, queues: 1 };
+    let requests: Option<&dyn Requests> = Some(&row.calls);
+    let packet = Packet { requests, number, port: row.port, drop_port: DROP_PORT, queues: 1 };
     let decision = rules.decide(&packet);
     let fate = match decision.fate {
         Fate::Drop { .. } => DROP,

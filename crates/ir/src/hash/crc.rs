@@ -43,7 +43,9 @@ impl CrcParameters {
         final_xor: 0xffff_ffff,
     };
 
-    const fn used_width(&self) -> u32 {
+    /// Returns the width of the remainder, which is `width` brought into the range of widths.
+    #[must_use]
+    pub const fn used_width(&self) -> u32 {
         match self.width {
             0..8 => 8,
             8..=64 => self.width,
@@ -89,7 +91,7 @@ impl CrcParameters {
 /// The remainder is stored reflected, in the low bits, whatever the parameters say: input that is
 /// not reflected is reversed before processing, and output is reversed afterwards.
 #[derive(Clone, Debug)]
-pub(crate) struct Crc {
+pub struct Crc {
     parameters: CrcParameters,
     /// The tables for eight bytes at a time. Table `n` holds, for each value of a byte, the
     /// remainder of that byte followed by `n` zero bytes.
@@ -97,7 +99,9 @@ pub(crate) struct Crc {
 }
 
 impl Crc {
-    pub(crate) const fn new(parameters: CrcParameters) -> Self {
+    /// Returns the CRC with these parameters.
+    #[must_use]
+    pub const fn new(parameters: CrcParameters) -> Self {
         let polynomial = parameters.reflected(parameters.polynomial);
         let mut tables = [[0; 256]; 8];
         let mut byte = 0;
@@ -122,18 +126,26 @@ impl Crc {
         Self { parameters, tables }
     }
 
+    /// Returns the parameters.
+    #[must_use]
+    pub const fn parameters(&self) -> &CrcParameters {
+        &self.parameters
+    }
+
     /// Returns the tables for code that processes words of eight bytes itself. Also returns the
     /// number by which the remainder of `bytes` bytes, computed from an initial value of zero, must
     /// be combined by exclusive or. The first byte of a word is its lowest. Returns `None` if bytes
     /// or the remainder must be reversed.
-    pub(crate) fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
+    #[must_use]
+    pub fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
         let CrcParameters { reflect_input, reflect_output, .. } = self.parameters;
         // Except for its beginning and end, a CRC is linear.
         (reflect_input && reflect_output).then(|| (&self.tables, self.checksum(&vec![0; bytes])))
     }
 
     /// Returns the checksum of `data`, like [`CrcParameters::checksum`] but eight bytes at a time.
-    pub(crate) fn checksum(&self, data: &[u8]) -> u64 {
+    #[must_use]
+    pub fn checksum(&self, data: &[u8]) -> u64 {
         let parameters = &self.parameters;
         let mut remainder = parameters.reflected(parameters.initial);
         let (words, rest) = data.as_chunks::<8>();

@@ -1,17 +1,19 @@
 //! The actions of PSA between the blocks of its package (Portable Switch Architecture, version 1.2,
 //! section 6).
 
+use super::MetadataField as Of;
 use super::package::Role::{
     Decides, EgressDecides, EgressHeaders, EgressMetadata, Headers, Metadata, Own, Received,
 };
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Rules};
-use crate::architecture::PSA_PORT_RECIRCULATE;
-use crate::layout::MetadataField as Of;
+
+/// The port through which PSA recirculates (`PSA_PORT_RECIRCULATE`).
+pub const PSA_PORT_RECIRCULATE: u64 = 0xffff_fffa;
 
 /// The actions of PSA between the blocks of its package: assignments to metadata, and rules that
 /// decide about packets.
-pub(crate) const PSA: Glue = Glue {
+pub const PSA: Glue = Glue {
     packages: &[Package {
         blocks: &[
             Block { stage: Stage::Parser, parameters: &[Headers, Metadata, Received, Own, Own] },

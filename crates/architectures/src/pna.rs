@@ -1,10 +1,10 @@
 //! The actions of PNA between the blocks of its package (Portable NIC Architecture, version 0.7).
 //! Its main control counts as ingress.
 
+use super::MetadataField as Of;
 use super::package::Role::{Decides, Headers, Metadata, Own, Received};
 use super::package::{Block, Package, Stage};
 use super::{Condition, Copies, Glue, Input, Known, NO_RULES, Outcome, Port, Request, Rules, Set};
-use crate::layout::MetadataField as Of;
 
 /// The assignments to the input metadata that each block receives.
 const RECEIVED: &[Set] = &[
@@ -26,7 +26,7 @@ const DEPARSER: Block = Block { stage: Stage::Deparser, parameters: &[Headers, M
 
 /// The actions of PNA between the blocks of its package: assignments to metadata, and rules that
 /// decide about packets.
-pub(crate) const PNA: Glue = Glue {
+pub const PNA: Glue = Glue {
     packages: &[
         Package { blocks: &[PARSER, MAIN, DEPARSER] },
         Package { blocks: &[PARSER, PRE, MAIN, DEPARSER] },

@@ -1,9 +1,12 @@
 //! The hash algorithms of the architectures. As in BMv2, `crc16` has the parameters of ARC, and
 //! `crc32` those of ISO-HDLC.
 
-use super::crc::{Crc, CrcParameters};
-use super::lookup3::lookup3;
-use crate::error::RunError;
+mod crc;
+mod lookup3;
+
+pub use crc::{Crc, CrcParameters};
+
+use lookup3::lookup3;
 use std::sync::Arc;
 
 static CRC16: Crc = Crc::new(CrcParameters::CRC16);
@@ -11,9 +14,11 @@ static CRC32: Crc = Crc::new(CrcParameters::CRC32);
 
 /// The CRCs whose parameters the control plane may set: `crc16_custom` and `crc32_custom`.
 #[derive(Clone, Debug)]
-pub(crate) struct CustomCrcs {
-    pub(crate) crc16: Arc<Crc>,
-    pub(crate) crc32: Arc<Crc>,
+pub struct CustomCrcs {
+    /// The CRC of `crc16_custom`.
+    pub crc16: Arc<Crc>,
+    /// The CRC of `crc32_custom`.
+    pub crc32: Arc<Crc>,
 }
 
 impl Default for CustomCrcs {
@@ -26,17 +31,24 @@ impl Default for CustomCrcs {
 /// A hash algorithm that an architecture's enumeration names, such as `HashAlgorithm` or
 /// `PSA_HashAlgorithm_t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Algorithm {
+pub enum Algorithm {
+    /// CRC-16/ARC.
     Crc16,
+    /// CRC-32/ISO-HDLC.
     Crc32,
+    /// A CRC of 16 bits whose parameters the control plane may set.
     Crc16Custom,
+    /// A CRC of 32 bits whose parameters the control plane may set.
     Crc32Custom,
     /// The Internet checksum.
     OnesComplement16,
+    /// The exclusive or of the 16-bit words.
     Xor16,
+    /// The first eight bytes.
     Identity,
     /// The target's default, which is `crc32` here.
     TargetDefault,
+    /// The hash of receive-side scaling.
     Toeplitz,
     /// The hash `lookup3`, which uBPF has.
     Lookup3,
@@ -48,7 +60,8 @@ pub(crate) enum Algorithm {
 
 impl Algorithm {
     /// Returns the algorithm with this name. Architectures use lower-case or upper-case names.
-    pub(crate) fn named(name: &str) -> Self {
+    #[must_use]
+    pub fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
             "crc16" => Self::Crc16,
             "crc32" => Self::Crc32,
@@ -69,31 +82,24 @@ impl Algorithm {
 impl Algorithm {
     /// Returns the CRC that this algorithm computes, with its tables. Returns `None` if it is no
     /// CRC, or one whose parameters can be changed.
-    pub(crate) fn fixed_crc(&self) -> Option<&'static Crc> {
+    #[must_use]
+    pub fn fixed_crc(&self) -> Option<&'static Crc> {
         match self {
             Self::Crc16 => Some(&CRC16),
             Self::Crc32 | Self::TargetDefault => Some(&CRC32),
             _ => None,
         }
     }
-
-    /// Returns the error for a program that uses this algorithm although this crate does not
-    /// implement it.
-    pub(crate) fn not_run(&self) -> RunError {
-        RunError::UnknownAlgorithm(match self {
-            Self::Unknown(name) => name.clone(),
-            other => format!("{other:?}").to_ascii_lowercase(),
-        })
-    }
 }
 
 /// The parameters of hash algorithms that the control plane may set.
 #[derive(Clone, Debug)]
-pub(crate) struct HashSettings {
-    pub(crate) custom_crcs: CustomCrcs,
+pub struct HashSettings {
+    /// The CRCs whose parameters the control plane may set.
+    pub custom_crcs: CustomCrcs,
     /// The key of the Toeplitz hash. It is four zeros at first, as in DPDK
     /// (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
-    pub(crate) toeplitz_key: Vec<u8>,
+    pub toeplitz_key: Vec<u8>,
 }
 
 impl Default for HashSettings {
@@ -105,7 +111,8 @@ impl Default for HashSettings {
 impl HashSettings {
     /// Returns the hash of `data`, or `None` for an algorithm that is unknown or does not depend on
     /// the data.
-    pub(crate) fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
+    #[must_use]
+    pub fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
         if let Some(crc) = algorithm.fixed_crc() {
             return Some(crc.checksum(data));
         }
@@ -151,13 +158,15 @@ pub fn internet_checksum(data: &[u8]) -> u16 {
 }
 
 /// Adds the 16-bit words of `data` to a one's complement sum, and returns the new sum.
-pub(crate) fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
+#[must_use]
+pub fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, ones_complement_add)
 }
 
 /// Subtracts the 16-bit words of `data` from a one's complement sum (RFC 1624), and returns the new
 /// sum.
-pub(crate) fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
+#[must_use]
+pub fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, |sum, word| ones_complement_add(sum, !word))
 }
 
