@@ -1,0 +1,449 @@
+//! `planimeter testgen`: makes tests of a P4 program, and says what no packet reaches.
+
+mod equivalent;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use clap::{Parser, ValueEnum};
+use ir::{Architecture, Program, with_large_stack};
+use serde::Serialize;
+use symbolic::generated::{SCHEMA, Test};
+use symbolic::goals::{Goal, Kind};
+use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdict, find, search};
+use symbolic::wanted::{Wanted, WantedError};
+
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::parsers;
+use crate::program::{self, Sources, architecture};
+use crate::progress::Steps;
+
+const WIDTH: usize = 100;
+const ABOUT: &str = "Make tests of a P4 program that reach all of it";
+
+const LONG_ABOUT: &str = "\
+Make tests of a P4 program that reach all of it.
+
+The program is executed symbolically: the bits of the packet, the entries of tables, their default actions and the contents \
+of registers are unknowns, and a solver finds values for which packets reach each statement, side of a branch, parser state, \
+case of a select, hit and miss of a table, and action of a table. Each test has one packet, what the control plane writes \
+before it, and the packets that must leave the switch, with * for digits that the language leaves undefined. The expected \
+packets come from the symbolic execution, and never from running the program, so a test can find a fault of the interpreter, \
+of machine code, and of any other switch.
+
+What no packet reaches, whatever tables and registers contain, is printed as unreachable: it is dead code. What could be \
+neither reached nor proved unreachable is printed as given up, with the reason.
+
+Programs are for v1model. The same program, options and version make the same tests.";
+
+const EXAMPLES: &str = "\
+Examples:
+  See what tests would reach, and what no packet reaches:
+    planimeter testgen programs/router.p4
+
+  Write a script for each test, and run them on the interpreter and as machine code:
+    planimeter testgen programs/router.p4 --output tests
+    planimeter stf --path compiled programs/router.p4 tests/*.stf
+
+  Other values for all that the tests leave open, and no more than ten tests:
+    planimeter testgen programs/firewall.p4 --output tests --seed 7 --until '10 tests'
+
+  One file for other tools:
+    planimeter testgen programs/router.p4 --output tests --format json
+
+  A packet and entries with which the access list drops the packet:
+    planimeter testgen acl.p4 --goal 'hit Ingress.acl && drop' --avoid 'error PacketTooShort'
+
+  Whether a rewritten program transmits the same packets:
+    planimeter testgen acl.p4 --equivalent acl-rewritten.p4
+
+Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
+  hit TABLE, miss TABLE, action [TABLE.]ACTION, statement FILE:LINE, state PARSER.STATE, drop,
+  port NUMBER, clone, recirculate, resubmit, error NAME
+
+Exit status: 0 tests were made; 1 no packet does what --goal says, or none was found, or the programs of --equivalent differ or \
+could not be compared; 2 the program or an argument is wrong, or a file cannot be written.";
+
+/// The form in which tests are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// A script for each test, NUMBER.stf, for planimeter stf and p4c's runner
+    Stf,
+    /// One file, tests.json, with all tests and all verdicts
+    Json,
+}
+
+/// The condition under which no more tests are made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Until {
+    /// This share of what is not proved unreachable is reached, in percent.
+    Coverage(f64),
+    /// There are this many tests.
+    Tests(usize),
+    /// This time has passed.
+    Time(Duration),
+}
+
+impl Until {
+    fn parse(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!("{text:?} is not `coverage=NUMBER%`, `NUMBER tests` or a time such as `60 s`")
+        };
+        let text = text.trim();
+        if let Some(share) = text.strip_prefix("coverage=") {
+            let share = share.strip_suffix('%').and_then(|share| share.trim().parse().ok());
+            let share = share.filter(|share| (0.0..=100.0).contains(share));
+            return share.map(Self::Coverage).ok_or_else(wrong);
+        }
+        let tests = text.strip_suffix("tests").or_else(|| text.strip_suffix("test"));
+        if let Some(tests) = tests {
+            return tests.trim().parse().map(Self::Tests).map_err(|_| wrong());
+        }
+        let joined: String = text.chars().filter(|letter| !letter.is_whitespace()).collect();
+        parsers::duration(&joined).map(Self::Time).map_err(|_| wrong())
+    }
+}
+
+/// The arguments of `planimeter testgen`.
+#[derive(Debug, Parser)]
+#[command(
+    name = "testgen",
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_long_help = EXAMPLES,
+    max_term_width = WIDTH
+)]
+pub(crate) struct Arguments {
+    /// The program, as P4_16 source, BMv2 JSON, or the IR that `planimeter compile --ir` writes
+    #[arg(value_name = "PROGRAM")]
+    program: PathBuf,
+    #[command(flatten)]
+    sources: Sources,
+    /// Write the tests into this directory
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// The form of the tests
+    #[arg(long, value_name = "FORMAT", default_value = "stf")]
+    format: Format,
+    /// End at `coverage=NUMBER%`, after `NUMBER tests`, or after a time such as `60 s`; the first
+    /// that is true of several
+    #[arg(long, value_name = "CONDITION", value_parser = Until::parse)]
+    until: Vec<Until>,
+    /// The seed of all values that tests leave open
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    seed: u64,
+    /// Follow a packet through at most this many passes of the program
+    #[arg(long, value_name = "NUMBER", default_value_t = 3)]
+    passes: u32,
+    /// Make one test that does this, such as 'hit Ingress.acl && drop', or prove that there is none
+    #[arg(long, value_name = "WISH", value_parser = wish)]
+    goal: Option<Wanted>,
+    /// Make no test for --goal that does this
+    #[arg(long, value_name = "WISH", value_parser = wish, requires = "goal")]
+    avoid: Option<Wanted>,
+    /// Make no tests, but compare with this program: print a packet and entries for which the two
+    /// transmit different packets, or prove that there are none
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["goal", "until", "format"])]
+    equivalent: Option<PathBuf>,
+    /// Print no list of what is unreachable or given up
+    #[arg(long)]
+    quiet: bool,
+}
+
+fn wish(text: &str) -> Result<Wanted, WantedError> {
+    text.parse()
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let path = &arguments.program;
+    let program = program::load(path, &arguments.sources)?;
+    check_architecture(path, &program)?;
+    let started = Instant::now();
+    let mut options = Options { seed: arguments.seed, ..Options::default() };
+    options.passes = arguments.passes;
+    let mut time = None;
+    for until in &arguments.until {
+        match until {
+            Until::Coverage(share) => options.coverage = options.coverage.min(*share),
+            Until::Tests(most) => {
+                options.tests = Some(options.tests.map_or(*most, |before| before.min(*most)));
+            }
+            Until::Time(most) => {
+                time = Some(time.map_or(*most, |before: Duration| before.min(*most)));
+            }
+        }
+    }
+    let interrupted = interrupt::flag();
+    if let Some(goal) = &arguments.goal {
+        return one(path, &program, goal, arguments, &options);
+    }
+    if let Some(other) = &arguments.equivalent {
+        return equivalent::compare(path, &program, other, arguments, &options);
+    }
+    let steps = Steps::new(arguments.quiet);
+    let mut goes_on = |progress: Progress| {
+        let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        let tests = format!("{} tests", progress.tests);
+        steps.show(count(progress.decided), count(progress.goals), tests);
+        !interrupted.load(Ordering::SeqCst) && time.is_none_or(|most| started.elapsed() < most)
+    };
+    let report = with_large_stack(|| search(&program, &options, &mut goes_on));
+    drop(steps);
+    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    if let Some(directory) = &arguments.output {
+        write(directory, path, &program, arguments, &report)?;
+    }
+    print(path, &report, arguments, started.elapsed());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns an error for a program of an architecture that is not executed symbolically.
+fn check_architecture(path: &Path, program: &Program) -> Result<(), Failure> {
+    if program.architecture == Architecture::V1model {
+        return Ok(());
+    }
+    Err(Failure::input(format!(
+        "{}: programs for v1model are executed symbolically, and this one is for {}",
+        path.display(),
+        architecture(program)
+    )))
+}
+
+/// Returns a list of what no packet reaches, and of what could not be decided.
+pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
+    check_architecture(path, program)?;
+    let interrupted = interrupt::flag();
+    let mut goes_on = |_: Progress| !interrupted.load(Ordering::SeqCst);
+    let report = with_large_stack(|| search(program, &Options::default(), &mut goes_on));
+    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    let mut text = undecided(&report);
+    if text.is_empty() {
+        text = format!("{}: a packet reaches each part of the program\n", path.display());
+    }
+    Ok(text)
+}
+
+/// Returns a line for each goal that is unreachable or was given up, and for each place from which
+/// packets were not followed.
+fn undecided(report: &Report) -> String {
+    let mut text = String::new();
+    for (goal, verdict) in &report.goals {
+        let what = match goal.kind {
+            Kind::Statement => "statement".to_owned(),
+            Kind::Branch | Kind::State | Kind::Select | Kind::Table | Kind::Action => {
+                goal.name.clone()
+            }
+        };
+        let place = match &goal.place {
+            Some(place) => format!("{place}: "),
+            None => String::new(),
+        };
+        match verdict {
+            Verdict::Unreachable => text += &format!("{place}unreachable: {what}\n"),
+            Verdict::GivenUp(reason) => {
+                text += &format!("{place}given up: {what}: {reason}\n");
+            }
+            Verdict::Open => text += &format!("{place}not tried: {what}\n"),
+            Verdict::Covered(_) => {}
+        }
+    }
+    for cut in &report.cuts {
+        text += &format!("not followed: {cut}\n");
+    }
+    text
+}
+
+fn failure(path: &Path, error: SearchError) -> Failure {
+    match error {
+        SearchError::Unsupported(what) => Failure::input(format!("{}: {what}", path.display())),
+        SearchError::Query(error) => Failure::run(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Makes the test of a wish, and prints it or says why there is none. The exit status is 1 if there
+/// is none.
+fn one(
+    path: &Path,
+    program: &Program,
+    goal: &Wanted,
+    arguments: &Arguments,
+    options: &Options,
+) -> Result<ExitCode, Failure> {
+    let found = with_large_stack(|| find(program, goal, arguments.avoid.as_ref(), options));
+    let report = found.map_err(Failure::run)?.map_err(|error| match error {
+        FindError::Name(missing) => Failure::input(format!("{}: {missing}", path.display())),
+        FindError::Search(error) => failure(path, error),
+    })?;
+    if let Some(directory) = &arguments.output {
+        write(directory, path, program, arguments, &report)?;
+    }
+    for test in &report.tests {
+        print!("{}", test.stf());
+    }
+    for (goal, verdict) in &report.goals {
+        match verdict {
+            Verdict::Covered(_) => return Ok(ExitCode::SUCCESS),
+            Verdict::Unreachable => {
+                println!("{}: no packet does this: {}", path.display(), goal.name);
+            }
+            Verdict::GivenUp(reason) => {
+                println!("{}: given up: {}: {reason}", path.display(), goal.name);
+            }
+            Verdict::Open => {}
+        }
+    }
+    Ok(ExitCode::from(1))
+}
+
+/// The file of all tests.
+#[derive(Serialize)]
+struct File<'r> {
+    schema: u32,
+    program: String,
+    architecture: &'r str,
+    seed: u64,
+    tests: &'r [Test],
+    goals: Vec<JsonGoal<'r>>,
+}
+
+/// A goal with its verdict.
+#[derive(Serialize)]
+struct JsonGoal<'r> {
+    kind: &'static str,
+    name: &'r str,
+    place: Option<&'r str>,
+    verdict: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    test: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'r str>,
+}
+
+impl<'r> JsonGoal<'r> {
+    fn new((goal, verdict): &'r (Goal, Verdict)) -> Self {
+        let (verdict, test, reason) = match verdict {
+            Verdict::Covered(test) => ("covered", Some(*test), None),
+            Verdict::Unreachable => ("unreachable", None, None),
+            Verdict::GivenUp(reason) => ("given_up", None, Some(reason.as_str())),
+            Verdict::Open => ("open", None, None),
+        };
+        let place = goal.place.as_deref();
+        Self { kind: goal.kind.name(), name: &goal.name, place, verdict, test, reason }
+    }
+}
+
+/// Writes the tests into a directory.
+fn write(
+    directory: &Path,
+    path: &Path,
+    program: &Program,
+    arguments: &Arguments,
+    report: &Report,
+) -> Result<(), Failure> {
+    let failed = |path: &Path, error: std::io::Error| {
+        Failure::input(format!("cannot write {}: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    let save = |name: String, text: String| {
+        let file = directory.join(name);
+        fs::write(&file, text).map_err(|error| failed(&file, error))
+    };
+    match arguments.format {
+        Format::Stf => {
+            for test in &report.tests {
+                save(format!("{:04}.stf", test.number), test.stf())?;
+            }
+        }
+        Format::Json => {
+            let file = File {
+                schema: SCHEMA,
+                program: path.display().to_string(),
+                architecture: architecture(program),
+                seed: arguments.seed,
+                tests: &report.tests,
+                goals: report.goals.iter().map(JsonGoal::new).collect(),
+            };
+            let text = serde_json::to_string_pretty(&file).map_err(Failure::run)?;
+            save("tests.json".to_owned(), text + "\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// The number of goals of a kind by verdict.
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    covered: usize,
+    unreachable: usize,
+    given_up: usize,
+    open: usize,
+}
+
+/// Prints what the tests reach, and what they do not.
+fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
+    let mut counts: BTreeMap<Kind, Counts> = BTreeMap::new();
+    for (goal, verdict) in &report.goals {
+        let of = counts.entry(goal.kind).or_default();
+        of.all += 1;
+        match verdict {
+            Verdict::Covered(_) => of.covered += 1,
+            Verdict::Unreachable => of.unreachable += 1,
+            Verdict::GivenUp(_) => of.given_up += 1,
+            Verdict::Open => of.open += 1,
+        }
+    }
+    let tests = match report.tests.len() {
+        1 => "1 test".to_owned(),
+        tests => format!("{tests} tests"),
+    };
+    let written = match &arguments.output {
+        Some(directory) => format!(" in {}", directory.display()),
+        None => String::new(),
+    };
+    println!("{}: {tests}{written}, {:.1} s", path.display(), took.as_secs_f64());
+    for kind in Kind::ALL {
+        let Some(Counts { all, covered, unreachable, given_up, open }) = counts.get(&kind) else {
+            continue;
+        };
+        let mut line = format!("  {:<18} {covered} of {all}", kind.name());
+        for (count, what) in
+            [(unreachable, "unreachable"), (given_up, "given up"), (open, "not tried")]
+        {
+            if *count > 0 {
+                line += &format!(", {count} {what}");
+            }
+        }
+        println!("{line}");
+    }
+    let masks = report.tests.iter().map(Test::masked);
+    let (digits, masked) =
+        masks.fold((0, 0), |(all, masked), (digits, here)| (all + digits, masked + here));
+    if masked > 0 {
+        println!("  of {digits} digits that are expected, {masked} are undefined");
+    }
+    if !arguments.quiet {
+        print!("{}", undecided(report));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_to_end_are_parsed() {
+        assert_eq!(Until::parse("coverage=95%"), Ok(Until::Coverage(95.0)));
+        assert_eq!(Until::parse("1000 tests"), Ok(Until::Tests(1000)));
+        assert_eq!(Until::parse("60 s"), Ok(Until::Time(Duration::from_secs(60))));
+        assert_eq!(Until::parse("1.5s"), Ok(Until::Time(Duration::from_millis(1500))));
+        for wrong in ["coverage=101%", "coverage=9", "many tests", "60", ""] {
+            assert!(Until::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What two programs share besides the packet: what a control plane writes under the same name.
+
+use crate::execute::{DefaultChoice, Execution, Lookup, Members};
+use crate::term::{Term, Terms};
+use ir::{Program, Table, TableId};
+
+/// A program with its execution.
+type Side<'e> = (&'e Program, &'e Execution);
+
+/// The positions of an action among the actions of a table in both programs.
+type Positions = (usize, usize);
+
+/// An outcome of a lookup, or a default action.
+struct Outcome<'e> {
+    exists: Term,
+    action: Term,
+    data: &'e [Vec<Term>],
+}
+
+impl<'e> From<&'e Lookup> for Outcome<'e> {
+    fn from(lookup: &'e Lookup) -> Self {
+        Self { exists: lookup.hit, action: lookup.action, data: &lookup.data }
+    }
+}
+
+impl<'e> From<&'e DefaultChoice> for Outcome<'e> {
+    fn from(choice: &'e DefaultChoice) -> Self {
+        Self { exists: choice.changed, action: choice.action, data: &choice.data }
+    }
+}
+
+/// Returns the conditions under which both programs have the same configuration.
+///
+/// # Errors
+///
+/// Returns a reason if what has the same name cannot have the same contents.
+pub(super) fn assumptions(
+    terms: &mut Terms,
+    [first, second]: [Side<'_>; 2],
+) -> Result<Vec<Term>, String> {
+    let mut assumed = Vec::new();
+    for (number, table) in (0_u32..).zip(&first.0.tables) {
+        let other = second.0.tables.iter().position(|other| other.name == table.name);
+        let Some(other) = other.and_then(|other| u32::try_from(other).ok()) else { continue };
+        let ids = [TableId(number), TableId(other)];
+        let Some(other) = second.0.tables.get(ids[1].index()) else { continue };
+        paired_table(terms, [first, second], (ids, [table, other]), &mut assumed)?;
+    }
+    for cell in &first.1.cells {
+        for other in &second.1.cells {
+            let name = |side: Side<'_>, id: ir::ExternId| {
+                side.0.externs.get(id.index()).map(|instance| instance.name.clone())
+            };
+            if name(first, cell.register) != name(second, other.register) {
+                continue;
+            }
+            if terms.width_of(cell.value) != terms.width_of(other.value) {
+                return Err("a register has cells of other widths".to_owned());
+            }
+            let (index, other_index) =
+                (terms.resize(cell.index, 64), terms.resize(other.index, 64));
+            let same_cell = terms.equal(index, other_index);
+            let same_value = terms.equal(cell.value, other.value);
+            assumed.push(terms.implies(same_cell, same_value));
+        }
+    }
+    let copies = [(first.1.sessions, second.1.sessions), (first.1.groups, second.1.groups)];
+    for (left, right) in copies {
+        let (Some(left), Some(right)) = (left, right) else { continue };
+        for (left, right) in members(left).into_iter().zip(members(right)) {
+            if terms.width_of(left) != terms.width_of(right) {
+                return Err("the programs have ports of different widths".to_owned());
+            }
+            assumed.push(terms.equal(left, right));
+        }
+    }
+    Ok(assumed)
+}
+
+fn members(members: Members) -> [Term; 3] {
+    [members.exist, members.port, members.instance]
+}
+
+/// Adds the conditions under which a table has the same entries and default action in both
+/// programs.
+fn paired_table(
+    terms: &mut Terms,
+    sides: [Side<'_>; 2],
+    (ids, tables): ([TableId; 2], [&Table; 2]),
+    assumed: &mut Vec<Term>,
+) -> Result<(), String> {
+    let [left, right] = tables;
+    let of = |side: usize| sides[side].1.lookups.iter().filter(move |one| one.table == ids[side]);
+    let both_used = of(0).next().is_some() && of(1).next().is_some();
+    if !both_used {
+        return Ok(());
+    }
+    if left.entries.is_empty() != right.entries.is_empty() {
+        return Err(format!("{} has entries in the source of one program only", left.name));
+    }
+    let mut common: Option<Vec<Positions>> = None;
+    if left.entries.is_empty() {
+        for lookup in of(0) {
+            for other in of(1) {
+                let same = same_keys(terms, tables, lookup, other)?;
+                let positions = shared_actions(terms, sides, tables, (&lookup.data, &other.data));
+                let (outcome, other) = (Outcome::from(lookup), Outcome::from(other));
+                let equal = same_outcome(terms, &outcome, &other, &positions);
+                assumed.push(terms.implies(same, equal));
+                common = Some(positions);
+            }
+        }
+        let positions = common.unwrap_or_default();
+        let (first, second): (Vec<usize>, Vec<usize>) = positions.into_iter().unzip();
+        for lookup in of(0) {
+            assumed.push(is_one_of(terms, &lookup.into(), &first));
+        }
+        for lookup in of(1) {
+            assumed.push(is_one_of(terms, &lookup.into(), &second));
+        }
+    }
+    let choices = [sides[0].1.defaults.get(&ids[0]), sides[1].1.defaults.get(&ids[1])];
+    match choices {
+        [Some(choice), Some(other)] => {
+            let positions = shared_actions(terms, sides, tables, (&choice.data, &other.data));
+            let (outcome, other) = (Outcome::from(choice), Outcome::from(other));
+            assumed.push(same_outcome(terms, &outcome, &other, &positions));
+            let first: Vec<usize> = positions.iter().map(|(first, _)| *first).collect();
+            assumed.push(is_one_of(terms, &outcome, &first));
+        }
+        [Some(choice), None] | [None, Some(choice)] => assumed.push(terms.not(choice.changed)),
+        [None, None] => {}
+    }
+    Ok(())
+}
+
+/// Returns the condition under which two lookups have the same key.
+fn same_keys(
+    terms: &mut Terms,
+    [left, right]: [&Table; 2],
+    lookup: &Lookup,
+    other: &Lookup,
+) -> Result<Term, String> {
+    let kinds = |table: &Table| -> Vec<ir::MatchKind> {
+        table.keys.iter().map(|key| key.match_kind.clone()).collect()
+    };
+    let widths = |lookup: &Lookup| -> Vec<u32> {
+        lookup.keys.iter().map(|key| terms.width_of(*key)).collect()
+    };
+    if kinds(left) != kinds(right) || widths(lookup) != widths(other) {
+        return Err(format!("{} has other keys in the second program", left.name));
+    }
+    let mut same = terms.truth(true);
+    for (key, other) in lookup.keys.iter().zip(&other.keys) {
+        let equal = terms.equal(*key, *other);
+        same = terms.and(same, equal);
+    }
+    Ok(same)
+}
+
+/// Returns the positions of the actions that both tables have, with parameters of the same widths.
+fn shared_actions(
+    terms: &Terms,
+    sides: [Side<'_>; 2],
+    tables: [&Table; 2],
+    data: (&[Vec<Term>], &[Vec<Term>]),
+) -> Vec<Positions> {
+    let name = |side: usize, position: usize| {
+        let reference = tables[side].actions.get(position)?;
+        let action = sides[side].0.actions.get(reference.action.index())?;
+        Some(action.name.as_str())
+    };
+    let widths = |data: &[Term]| data.iter().map(|term| terms.width_of(*term)).collect::<Vec<_>>();
+    let mut shared = Vec::new();
+    for (first, left) in data.0.iter().enumerate() {
+        for (second, right) in data.1.iter().enumerate() {
+            if name(0, first) == name(1, second) && widths(left) == widths(right) {
+                shared.push((first, second));
+            }
+        }
+    }
+    shared
+}
+
+/// Returns the condition under which two outcomes are the same.
+fn same_outcome(
+    terms: &mut Terms,
+    outcome: &Outcome<'_>,
+    other: &Outcome<'_>,
+    positions: &[Positions],
+) -> Term {
+    let mut same = terms.equal(outcome.exists, other.exists);
+    for (first, second) in positions {
+        let (runs, other_runs) =
+            (runs(terms, outcome.action, *first), runs(terms, other.action, *second));
+        let both = terms.equal(runs, other_runs);
+        same = terms.and(same, both);
+        let data = (outcome.data.get(*first), other.data.get(*second));
+        let (Some(left), Some(right)) = data else { continue };
+        for (left, right) in left.iter().zip(right) {
+            let equal = terms.equal(*left, *right);
+            let equal = terms.implies(runs, equal);
+            same = terms.and(same, equal);
+        }
+    }
+    same
+}
+
+/// Returns the condition under which an outcome has one of some actions, if there is one.
+fn is_one_of(terms: &mut Terms, outcome: &Outcome<'_>, positions: &[usize]) -> Term {
+    let mut any = terms.truth(false);
+    for position in positions {
+        let runs = runs(terms, outcome.action, *position);
+        any = terms.or(any, runs);
+    }
+    terms.implies(outcome.exists, any)
+}
+
+fn runs(terms: &mut Terms, action: Term, position: usize) -> Term {
+    let wanted = terms.number(terms.width_of(action), position as u128);
+    terms.equal(action, wanted)
+}

@@ -1,0 +1,394 @@
+//! The execution of a program with terms in place of values.
+//!
+//! A parser forks by the packet's layout: the position in the packet and the next indexes of
+//! stacks. Everywhere else, paths join again, and values become choices between the values of the
+//! paths. A part of the program that cannot be executed so is a [`Cut`]: the packets that reach it
+//! are not followed further.
+
+mod call;
+mod expression;
+mod externs;
+mod hash;
+mod header;
+mod parser;
+mod place;
+mod statement;
+mod table;
+mod v1model;
+
+pub(crate) use table::{DefaultChoice, Lookup};
+pub(crate) use v1model::{Copied, End, Event, Fate, Members};
+
+use crate::goals::Goals;
+use crate::packet::{self, Packet};
+use crate::shape::{Leaf, Shapes};
+use crate::state::{Special, State};
+use crate::term::{Origin, Term, Terms};
+use ir::{ExternId, FunctionId, Location, Program, TableId, TypeId};
+use std::collections::BTreeMap;
+
+/// A construct that symbolic execution does not follow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is not executed symbolically")]
+pub struct Unsupported {
+    what: String,
+}
+
+impl Unsupported {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into() }
+    }
+
+    /// Returns the construct, in words.
+    #[must_use]
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+/// The reason why an expression or a place has no value.
+#[derive(Clone, Debug)]
+pub(crate) enum Stop {
+    /// The parser rejects the packet with an error of the core language.
+    Reject(CoreError),
+    /// The construct is not executed.
+    Unsupported(Unsupported),
+}
+
+impl From<Unsupported> for Stop {
+    fn from(unsupported: Unsupported) -> Self {
+        Self::Unsupported(unsupported)
+    }
+}
+
+/// Returns the stop for a construct that is not executed.
+pub(crate) fn unsupported(what: impl Into<String>) -> Stop {
+    Stop::Unsupported(Unsupported::new(what))
+}
+
+/// An error that parsers raise themselves (`core.p4`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CoreError {
+    NoError,
+    PacketTooShort,
+    StackOutOfBounds,
+    HeaderTooShort,
+    ParserInvalidArgument,
+}
+
+impl CoreError {
+    fn name(self) -> &'static str {
+        match self {
+            Self::NoError => "NoError",
+            Self::PacketTooShort => "PacketTooShort",
+            Self::StackOutOfBounds => "StackOutOfBounds",
+            Self::HeaderTooShort => "HeaderTooShort",
+            Self::ParserInvalidArgument => "ParserInvalidArgument",
+        }
+    }
+}
+
+/// Packets that are not followed further.
+#[derive(Clone, Debug)]
+pub(crate) struct Cut {
+    /// The condition under which packets reach the cut.
+    pub(crate) guard: Term,
+    /// The reason, such as `a value set is not executed symbolically`.
+    pub(crate) reason: String,
+    /// The place in the source, if it is known.
+    pub(crate) location: Option<Location>,
+}
+
+/// Bits that a deparser emits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Emitted {
+    /// The condition under which the bits are emitted.
+    pub(crate) on: Term,
+    pub(crate) value: Term,
+    /// The number of low bits of the value that are emitted; `None` for all of them.
+    pub(crate) length: Option<Term>,
+}
+
+/// The initial contents of a cell of a register that packets may read.
+#[derive(Clone, Debug)]
+pub(crate) struct InitialCell {
+    /// The condition under which the cell is read before the packet has written it.
+    pub(crate) on: Term,
+    pub(crate) register: ExternId,
+    pub(crate) index: Term,
+    pub(crate) value: Term,
+}
+
+/// A write of a register by the packet.
+#[derive(Clone, Debug)]
+struct Write {
+    on: Term,
+    index: Term,
+    value: Term,
+}
+
+/// The result of a program's execution.
+pub(crate) struct Execution {
+    pub(crate) terms: Terms,
+    pub(crate) goals: Goals,
+    pub(crate) ends: Vec<End>,
+    pub(crate) lookups: Vec<Lookup>,
+    pub(crate) defaults: BTreeMap<TableId, DefaultChoice>,
+    pub(crate) cells: Vec<InitialCell>,
+    pub(crate) cuts: Vec<Cut>,
+    /// The copies that packets request.
+    pub(crate) copies: Vec<Copied>,
+    /// What happens to packets besides their ends, with the condition under which it does.
+    pub(crate) events: Vec<(Event, Term)>,
+    /// The conditions under which parsers end, each with the error.
+    pub(crate) errors: Vec<(Term, Term)>,
+    pub(crate) sessions: Option<Members>,
+    pub(crate) groups: Option<Members>,
+    /// Conditions that hold for every packet and every configuration that is considered.
+    pub(crate) assumptions: Vec<Term>,
+    /// The port on which the packet is received.
+    pub(crate) port: Term,
+    /// The length of the received packet in bytes.
+    pub(crate) length: Term,
+    /// The bits of the received packet, followed by as many as the longest packet has.
+    pub(crate) packet: Term,
+}
+
+/// Executes a program for v1model.
+///
+/// # Errors
+///
+/// Returns an error if the program cannot be executed at all.
+pub(crate) fn execute(program: &Program, passes: u32) -> Result<Execution, Unsupported> {
+    execute_beside(program, passes, Terms::new(), 0)
+}
+
+/// Executes a program for v1model on the packets of another execution, whose terms are `terms`. The
+/// other inputs are numbered from `first` on.
+///
+/// # Errors
+///
+/// Returns an error if the program cannot be executed at all.
+pub(crate) fn execute_beside(
+    program: &Program,
+    passes: u32,
+    terms: Terms,
+    first: u64,
+) -> Result<Execution, Unsupported> {
+    let mut executor = Executor::new(program, terms, first)?;
+    let (ends, port) = executor.v1model(passes)?;
+    let length = packet::length(&mut executor.terms);
+    let packet = packet::whole(&mut executor.terms);
+    let longest = executor.terms.number(packet::LENGTH_BITS, packet::MAXIMUM_LENGTH.into());
+    let fits = executor.terms.less_or_equal(length, longest);
+    executor.assumptions.push(fits);
+    executor.terms.check().map_err(|fault| Unsupported::new(format!("the program ({fault})")))?;
+    Ok(Execution {
+        terms: executor.terms,
+        goals: executor.goals,
+        ends,
+        lookups: executor.lookups,
+        defaults: executor.defaults,
+        cells: executor.cells,
+        cuts: executor.cuts,
+        copies: executor.copies,
+        events: executor.events,
+        errors: executor.errors,
+        sessions: executor.sessions,
+        groups: executor.groups,
+        assumptions: executor.assumptions,
+        port,
+        length,
+        packet,
+    })
+}
+
+/// The execution of a program. See the [module](self).
+pub(crate) struct Executor<'p> {
+    program: &'p Program,
+    terms: Terms,
+    shapes: Shapes<'p>,
+    goals: Goals,
+    lookups: Vec<Lookup>,
+    defaults: BTreeMap<TableId, DefaultChoice>,
+    cells: Vec<InitialCell>,
+    writes: BTreeMap<ExternId, Vec<Write>>,
+    cuts: Vec<Cut>,
+    assumptions: Vec<Term>,
+    /// The bits that the deparser of the current pass has emitted.
+    emitted: Vec<Emitted>,
+    /// The packet that the parser reads.
+    packet: Packet,
+    in_parser: bool,
+    /// The functions that are being executed, the innermost last.
+    functions: Vec<FunctionId>,
+    /// The position of the first leaf of each function's result.
+    results: Vec<usize>,
+    next_indexes: Vec<usize>,
+    undefined: u64,
+    chosen: u64,
+    /// The metadata that the oldest form of `mark_to_drop` marks: the standard metadata of all
+    /// blocks.
+    standard: Vec<ir::VariableId>,
+    drop_port: u64,
+    /// The member of all clone sessions.
+    sessions: Option<Members>,
+    /// The member of all multicast groups.
+    groups: Option<Members>,
+    copies: Vec<Copied>,
+    events: Vec<(Event, Term)>,
+    errors: Vec<(Term, Term)>,
+}
+
+/// The contents of a leaf that has not been assigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fill {
+    /// Numbers are unknown.
+    Undefined,
+    /// Numbers are zero.
+    Zero,
+}
+
+impl<'p> Executor<'p> {
+    fn new(program: &'p Program, mut terms: Terms, first: u64) -> Result<Self, Unsupported> {
+        let shapes = Shapes::new(program)?;
+        let packet = Packet::received(&mut terms);
+        let mut end = shapes.total();
+        let mut results = Vec::with_capacity(program.functions.len());
+        for function in &program.functions {
+            results.push(end);
+            end += function.return_type.map_or(0, |type_id| shapes.size(type_id));
+        }
+        let next_indexes = shapes.next_indexes();
+        Ok(Self {
+            program,
+            terms,
+            goals: Goals::new(program),
+            shapes,
+            lookups: Vec::new(),
+            defaults: BTreeMap::new(),
+            cells: Vec::new(),
+            writes: BTreeMap::new(),
+            cuts: Vec::new(),
+            assumptions: Vec::new(),
+            emitted: Vec::new(),
+            packet,
+            in_parser: false,
+            functions: Vec::new(),
+            results,
+            next_indexes,
+            undefined: first,
+            chosen: first,
+            standard: Vec::new(),
+            drop_port: architectures::DROP_PORT.into(),
+            sessions: None,
+            groups: None,
+            copies: Vec::new(),
+            events: Vec::new(),
+            errors: Vec::new(),
+        })
+    }
+
+    /// Returns an input whose value no test knows.
+    fn undefined(&mut self, width: u32) -> Term {
+        self.undefined += 1;
+        self.terms.input(Origin::undefined(self.undefined), width)
+    }
+
+    /// Returns an input whose value a test chooses.
+    fn chosen(&mut self, width: u32) -> Term {
+        self.chosen += 1;
+        self.terms.input(packet::other(self.chosen), width)
+    }
+
+    /// Returns the initial leaves of a type.
+    fn initial(&mut self, type_id: TypeId, fill: Fill) -> Vec<Term> {
+        let leaves = self.shapes.leaves(type_id).to_vec();
+        leaves.into_iter().map(|leaf| self.initial_leaf(leaf, fill)).collect()
+    }
+
+    fn initial_leaf(&mut self, leaf: Leaf, fill: Fill) -> Term {
+        match (leaf, fill) {
+            (Leaf::Number(width), Fill::Undefined) => self.undefined(width),
+            (Leaf::Number(_), Fill::Zero)
+            | (Leaf::Validity | Leaf::Next | Leaf::Varbits(_) | Leaf::Length, _) => {
+                self.terms.zero(leaf.width())
+            }
+        }
+    }
+
+    /// Returns a state in which no variable has been assigned.
+    fn initial_state(&mut self, guard: Term) -> State {
+        let mut leaves = Vec::new();
+        for variable in &self.program.variables {
+            leaves.extend(self.initial(variable.type_id, Fill::Undefined));
+        }
+        for function in &self.program.functions {
+            if let Some(type_id) = function.return_type {
+                leaves.extend(self.initial(type_id, Fill::Undefined));
+            }
+        }
+        for special in Special::ALL {
+            leaves.push(special.initial(&mut self.terms));
+        }
+        State { guard, leaves }
+    }
+
+    /// Returns the number of an error, or that of `NoError` if the program does not declare it.
+    fn error_number(&mut self, error: CoreError) -> Term {
+        let position = self.program.errors.iter().position(|name| name == error.name());
+        self.terms.number(32, position.unwrap_or(0) as u128)
+    }
+
+    /// Returns the state of packets that the parser rejects.
+    fn rejected(&mut self, mut state: State, error: CoreError) -> State {
+        let number = self.error_number(error);
+        state.set_special(Special::ParserError, number);
+        state
+    }
+
+    /// Records that packets are not followed further.
+    fn cut(&mut self, guard: Term, reason: impl Into<String>, location: Option<Location>) {
+        if self.terms.truth_of(guard) != Some(false) {
+            self.cuts.push(Cut { guard, reason: reason.into(), location });
+        }
+    }
+
+    /// Returns the constants that a term may be, each with its condition. Returns `None` if the
+    /// term is no choice between constants, or one of too many.
+    fn cases(&mut self, term: Term, most: usize) -> Option<Vec<(Term, u64)>> {
+        use crate::term::Operation;
+        let mut open = vec![(self.terms.truth(true), term)];
+        let mut found: BTreeMap<u64, Term> = BTreeMap::new();
+        let mut steps = 0;
+        while let Some((condition, term)) = open.pop() {
+            steps += 1;
+            if steps > 64 * most {
+                return None;
+            }
+            if let Some(value) = self.terms.constant_of(term) {
+                let value = value.to_u64()?;
+                let known = found.get(&value).copied();
+                let any = known.map_or(condition, |known| self.terms.or(known, condition));
+                found.insert(value, any);
+                if found.len() > most {
+                    return None;
+                }
+                continue;
+            }
+            let Operation::IfThenElse { condition: by, then, otherwise } =
+                self.terms.operation(term)
+            else {
+                return None;
+            };
+            let not = self.terms.not(by);
+            let (when, unless) = (self.terms.and(condition, by), self.terms.and(condition, not));
+            for (condition, term) in [(when, then), (unless, otherwise)] {
+                if self.terms.truth_of(condition) != Some(false) {
+                    open.push((condition, term));
+                }
+            }
+        }
+        Some(found.into_iter().map(|(value, condition)| (condition, value)).collect())
+    }
+}

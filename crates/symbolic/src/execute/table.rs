@@ -1,0 +1,524 @@
+//! The application of tables. A table whose entries a test makes is an unknown function: any
+//! outcomes at finitely many keys can be realised by entries that match exactly those keys, so hit,
+//! action and arguments are inputs. Entries in the source are a chain of conditions.
+
+use super::{Executor, Stop, unsupported};
+use crate::goals::Key;
+use crate::shape::Leaf;
+use crate::state::{Outcomes, State, join};
+use crate::term::Term;
+use ir::bits::Bits;
+use ir::{
+    Argument, Entry, Expression, ExpressionKind, ExternCallee, ExternMethod, ExternType, KeySet,
+    MatchKind, Place, StatementKind, Table, TableId, Type, Value,
+};
+
+use super::call::Formal;
+
+/// The width of the position of an action among the actions of its table.
+const POSITION: u32 = 16;
+/// The largest number of entries in the source that are followed.
+const MAXIMUM_ENTRIES: usize = 1_024;
+
+/// A lookup of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Lookup {
+    pub(crate) table: TableId,
+    /// The condition under which packets apply the table.
+    pub(crate) on: Term,
+    /// The values of all keys.
+    pub(crate) keys: Vec<Term>,
+    pub(crate) hit: Term,
+    /// The position of the action of the entry among the actions of the table.
+    pub(crate) action: Term,
+    /// The arguments of the entry for each action of the table.
+    pub(crate) data: Vec<Vec<Term>>,
+    /// Whether a test makes the entries, rather than the source.
+    pub(crate) is_free: bool,
+}
+
+/// The default action of a table that a test may change.
+#[derive(Clone, Debug)]
+pub(crate) struct DefaultChoice {
+    /// Whether the test sets a default action.
+    pub(crate) changed: Term,
+    /// The position of the action that it sets.
+    pub(crate) action: Term,
+    /// The arguments that it sets, for each action of the table.
+    pub(crate) data: Vec<Vec<Term>>,
+}
+
+/// An action and its arguments, as terms.
+struct Chosen {
+    action: Term,
+    data: Vec<Vec<Term>>,
+}
+
+impl Executor<'_> {
+    /// Applies a table.
+    pub(crate) fn apply_table(
+        &mut self,
+        state: State,
+        id: TableId,
+        hit_place: Option<&Place>,
+        action_run: Option<&Place>,
+    ) -> Result<Outcomes, Stop> {
+        let program = self.program;
+        let table = program.tables.get(id.index()).ok_or_else(|| unsupported("a table"))?;
+        let mut outcomes = Outcomes::default();
+        let before = self.block(state, &table.before_keys);
+        let Some(state) = outcomes.absorb(&mut self.terms, before) else { return Ok(outcomes) };
+        let mut keys = Vec::with_capacity(table.keys.len());
+        for key in &table.keys {
+            keys.push(self.key(&state, &key.expression)?);
+        }
+        let (hit, entry) = self.look_up(&state, id, table, keys)?;
+        let miss = self.terms.not(hit);
+        let default = self.default_action(id, table)?;
+        let runs_default = table.implementation.is_none();
+        let hit_guard = self.terms.and(state.guard, hit);
+        let miss_guard = self.terms.and(state.guard, miss);
+        self.goals.reach(&Key::Hit(id), hit_guard);
+        self.goals.reach(&Key::Miss(id), miss_guard);
+        let action = self.terms.if_then_else(hit, entry.action, default.action);
+        let mut next: Option<(Term, State)> = None;
+        let mut all_continue = true;
+        for (position, reference) in table.actions.iter().enumerate() {
+            let wanted = self.terms.number(POSITION, position as u128);
+            let mut runs = self.terms.equal(action, wanted);
+            if !runs_default {
+                runs = self.terms.and(runs, hit);
+            }
+            let Some(mut here) = state.when(&mut self.terms, runs) else { continue };
+            self.goals.reach(&Key::Action(id, position), here.guard);
+            let arguments = self.choose_arguments(hit, (&entry, &default), position);
+            self.meter_results(&mut here, table, hit)?;
+            let guard = here.guard;
+            let after = self.run_action(here, table, reference, &arguments)?;
+            let Some(mut after) = outcomes.absorb(&mut self.terms, after) else {
+                all_continue = false;
+                continue;
+            };
+            all_continue &= after.guard == guard;
+            if let Some(place) = action_run {
+                let number = self.terms.number(32, position as u128);
+                let place = self.locate(&after, place)?;
+                self.write(&mut after, &place, &[number]);
+            }
+            next = Some(match next {
+                None => (runs, after),
+                Some((_, before)) => (runs, join(&mut self.terms, runs, after, &before)),
+            });
+        }
+        let mut next = next.map(|(_, state)| state);
+        if !runs_default && let Some(mut none) = state.when(&mut self.terms, miss) {
+            // As in BMv2, a miss in a table with an action profile runs no action.
+            if let Some(place) = action_run {
+                let number = self.terms.ones(32);
+                let place = self.locate(&none, place)?;
+                self.write(&mut none, &place, &[number]);
+            }
+            next = Some(match next {
+                None => none,
+                Some(before) => join(&mut self.terms, miss, none, &before),
+            });
+        }
+        if let Some(next) = &mut next {
+            if all_continue {
+                next.guard = state.guard;
+            }
+            if let Some(place) = hit_place {
+                let place = self.locate(next, place)?;
+                self.write(next, &place, &[hit]);
+            }
+        }
+        outcomes.next = next;
+        Ok(outcomes)
+    }
+
+    /// Returns the value of a key. A field of an invalid header matches as zero, as in BMv2
+    /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
+    /// under a mask.
+    fn key(&mut self, state: &State, key: &Expression) -> Result<Term, Stop> {
+        let value = self.value(state, key)?;
+        let [value] = value.as_slice() else {
+            return Err(unsupported("a key of this type"));
+        };
+        let ExpressionKind::Read(place) = &field_of_key(key).kind else { return Ok(*value) };
+        let place = self.locate(state, place)?;
+        let valid = self.validity(&place);
+        let zero = self.terms.zero(self.terms.width_of(*value));
+        Ok(self.terms.if_then_else(valid, *value, zero))
+    }
+
+    /// Looks up a table. Returns whether there is an entry, and the entry.
+    fn look_up(
+        &mut self,
+        state: &State,
+        id: TableId,
+        table: &Table,
+        keys: Vec<Term>,
+    ) -> Result<(Term, Chosen), Stop> {
+        let is_free = table.entries.is_empty();
+        let (hit, chosen) = if table.keys.is_empty() {
+            (self.terms.truth(false), self.no_entry(table))
+        } else if is_free {
+            let has_data = table.actions.iter().any(may_be_entry);
+            let hit = if has_data { self.chosen(1) } else { self.terms.truth(false) };
+            (hit, self.free_action(table)?)
+        } else {
+            self.entry_in_source(table, &keys)?
+        };
+        let lookup = Lookup {
+            table: id,
+            on: state.guard,
+            keys,
+            hit,
+            action: chosen.action,
+            data: chosen.data.clone(),
+            is_free,
+        };
+        if is_free && !table.keys.is_empty() {
+            self.assume_function(table, &lookup);
+        }
+        self.lookups.push(lookup);
+        Ok((hit, chosen))
+    }
+
+    fn no_entry(&mut self, table: &Table) -> Chosen {
+        let action = self.terms.zero(POSITION);
+        Chosen { action, data: vec![Vec::new(); table.actions.len()] }
+    }
+
+    /// Returns an action and arguments that a test chooses.
+    fn free_action(&mut self, table: &Table) -> Result<Chosen, Stop> {
+        let action = self.chosen(POSITION);
+        let mut data = Vec::with_capacity(table.actions.len());
+        for reference in &table.actions {
+            let program = self.program;
+            let action = program.actions.get(reference.action.index());
+            let action = action.ok_or_else(|| unsupported("an action"))?;
+            let mut arguments = Vec::new();
+            for parameter in action.control_plane_parameters() {
+                match self.shapes.leaves(parameter.type_id) {
+                    [Leaf::Number(width)] => {
+                        let width = *width;
+                        arguments.push(self.chosen(width));
+                    }
+                    _ => return Err(unsupported("a parameter of an action of this type")),
+                }
+            }
+            data.push(arguments);
+        }
+        Ok(Chosen { action, data })
+    }
+
+    /// Adds the conditions under which the outcome of a lookup can be realised by entries: the
+    /// action may be that of an entry, and equal keys have equal outcomes.
+    fn assume_function(&mut self, table: &Table, lookup: &Lookup) {
+        let one_of = self.one_of(table, lookup.action, may_be_entry);
+        let when = self.terms.implies(lookup.hit, one_of);
+        self.assumptions.push(when);
+        let earlier: Vec<Lookup> =
+            self.lookups.iter().filter(|other| other.table == lookup.table).cloned().collect();
+        for other in earlier {
+            let mut same = self.terms.truth(true);
+            for ((key, left), right) in table.keys.iter().zip(&lookup.keys).zip(&other.keys) {
+                if key.match_kind != MatchKind::Selector {
+                    let equal = self.terms.equal(*left, *right);
+                    same = self.terms.and(same, equal);
+                }
+            }
+            let mut equal = self.terms.equal(lookup.hit, other.hit);
+            let action = self.terms.equal(lookup.action, other.action);
+            equal = self.terms.and(equal, action);
+            for (left, right) in lookup.data.iter().flatten().zip(other.data.iter().flatten()) {
+                let argument = self.terms.equal(*left, *right);
+                equal = self.terms.and(equal, argument);
+            }
+            let function = self.terms.implies(same, equal);
+            self.assumptions.push(function);
+        }
+    }
+
+    /// Returns whether a position is that of an action that `allowed` accepts.
+    fn one_of(
+        &mut self,
+        table: &Table,
+        action: Term,
+        allowed: impl Fn(&ir::ActionReference) -> bool,
+    ) -> Term {
+        let mut any = self.terms.truth(false);
+        for (position, reference) in table.actions.iter().enumerate() {
+            if allowed(reference) {
+                let wanted = self.terms.number(POSITION, position as u128);
+                let equal = self.terms.equal(action, wanted);
+                any = self.terms.or(any, equal);
+            }
+        }
+        any
+    }
+
+    /// Returns whether an entry in the source matches, and the best entry that does.
+    fn entry_in_source(&mut self, table: &Table, keys: &[Term]) -> Result<(Term, Chosen), Stop> {
+        if table.entries.len() > MAXIMUM_ENTRIES {
+            return Err(unsupported("a table with so many entries in the source"));
+        }
+        let mut entries: Vec<&Entry> = table.entries.iter().collect();
+        if entries.iter().any(|entry| entry.priority.is_some()) {
+            entries.sort_by_key(|entry| std::cmp::Reverse(entry.priority));
+        } else {
+            entries.sort_by_key(|entry| std::cmp::Reverse(compared_bits(entry)));
+        }
+        let mut hit = self.terms.truth(false);
+        let mut chosen = self.no_entry(table);
+        let mut first = Vec::with_capacity(entries.len());
+        for entry in &entries {
+            let matches = self.entry_matches(table, entry, keys)?;
+            first.push(matches);
+            hit = self.terms.or(hit, matches);
+        }
+        for (entry, matches) in entries.iter().zip(first).rev() {
+            let position = self.terms.number(POSITION, entry.action.position.into());
+            chosen.action = self.terms.if_then_else(matches, position, chosen.action);
+            let arguments =
+                self.constants(table, entry.action.position, &entry.action.arguments)?;
+            let Some(data) = chosen.data.get_mut(entry.action.position as usize) else { continue };
+            let others = std::mem::take(data);
+            let merged = if others.is_empty() {
+                arguments
+            } else {
+                self.choose(matches, &arguments, &others)
+            };
+            if let Some(data) = chosen.data.get_mut(entry.action.position as usize) {
+                *data = merged;
+            }
+        }
+        Ok((hit, chosen))
+    }
+
+    /// Returns constant arguments of an action as terms.
+    fn constants(
+        &mut self,
+        table: &Table,
+        position: u32,
+        arguments: &[Value],
+    ) -> Result<Vec<Term>, Stop> {
+        let program = self.program;
+        let reference = table.actions.get(position as usize);
+        let action = reference.and_then(|one| program.actions.get(one.action.index()));
+        let action = action.ok_or_else(|| unsupported("an action"))?;
+        let mut constants = Vec::with_capacity(arguments.len());
+        for (parameter, argument) in action.control_plane_parameters().zip(arguments) {
+            constants.extend(self.constant(parameter.type_id, argument)?);
+        }
+        Ok(constants)
+    }
+
+    fn entry_matches(&mut self, table: &Table, entry: &Entry, keys: &[Term]) -> Result<Term, Stop> {
+        let mut all = self.terms.truth(true);
+        for ((key, set), value) in table.keys.iter().zip(&entry.key_sets).zip(keys) {
+            let type_id = key.expression.type_id;
+            let number = |executor: &mut Self, constant: &Value| match executor
+                .constant(type_id, constant)?
+                .as_slice()
+            {
+                [only] => Ok(*only),
+                _ => Err(unsupported("a key of this type")),
+            };
+            let matches = match set {
+                KeySet::Any => continue,
+                KeySet::ValueSet(_) => return Err(unsupported("a value set in an entry")),
+                KeySet::Exact(wanted) => {
+                    let wanted = number(self, wanted)?;
+                    self.terms.equal(*value, wanted)
+                }
+                KeySet::Mask { value: wanted, mask } => {
+                    let (wanted, mask) = (number(self, wanted)?, number(self, mask)?);
+                    self.terms.matches_under(*value, wanted, mask)
+                }
+                KeySet::Range { low, high } => {
+                    let (low, high) = (number(self, low)?, number(self, high)?);
+                    let ty = self.program.types.get(type_id);
+                    let (above, below) = if matches!(ty, Type::Bits { signed: true, .. }) {
+                        let above = self.terms.less_or_equal_signed(low, *value);
+                        (above, self.terms.less_or_equal_signed(*value, high))
+                    } else {
+                        let above = self.terms.less_or_equal(low, *value);
+                        (above, self.terms.less_or_equal(*value, high))
+                    };
+                    self.terms.and(above, below)
+                }
+            };
+            all = self.terms.and(all, matches);
+        }
+        Ok(all)
+    }
+
+    /// Returns the default action of a table, which a test may set if the program permits that.
+    fn default_action(&mut self, id: TableId, table: &Table) -> Result<Chosen, Stop> {
+        let call = &table.default_action;
+        let action = self.terms.number(POSITION, call.position.into());
+        let mut data = vec![Vec::new(); table.actions.len()];
+        let constants = self.constants(table, call.position, &call.arguments)?;
+        if let Some(data) = data.get_mut(call.position as usize) {
+            *data = constants;
+        }
+        let program = Chosen { action, data };
+        if table.default_action_is_const || table.implementation.is_some() {
+            return Ok(program);
+        }
+        if !self.defaults.contains_key(&id) {
+            let changed = self.chosen(1);
+            let free = self.free_action(table)?;
+            let allowed = |reference: &ir::ActionReference| !reference.has_annotation("tableonly");
+            let one_of = self.one_of(table, free.action, allowed);
+            let when = self.terms.implies(changed, one_of);
+            self.assumptions.push(when);
+            let choice = DefaultChoice { changed, action: free.action, data: free.data };
+            self.defaults.insert(id, choice);
+        }
+        let Some(choice) = self.defaults.get(&id).cloned() else { return Ok(program) };
+        let action = self.terms.if_then_else(choice.changed, choice.action, program.action);
+        let mut data = Vec::with_capacity(choice.data.len());
+        for (changed, unchanged) in choice.data.iter().zip(&program.data) {
+            data.push(if unchanged.is_empty() {
+                changed.clone()
+            } else {
+                self.choose(choice.changed, changed, unchanged)
+            });
+        }
+        Ok(Chosen { action, data })
+    }
+
+    /// Returns the arguments of an action, from the entry or from the default action.
+    fn choose_arguments(
+        &mut self,
+        hit: Term,
+        (entry, default): (&Chosen, &Chosen),
+        position: usize,
+    ) -> Vec<Term> {
+        let of = |chosen: &Chosen| chosen.data.get(position).cloned().unwrap_or_default();
+        let (entry, default) = (of(entry), of(default));
+        match (entry.is_empty(), default.is_empty()) {
+            (true, _) => default,
+            (false, true) => entry,
+            (false, false) => self.choose(hit, &entry, &default),
+        }
+    }
+
+    fn run_action(
+        &mut self,
+        state: State,
+        table: &Table,
+        reference: &ir::ActionReference,
+        arguments: &[Term],
+    ) -> Result<Outcomes, Stop> {
+        let program = self.program;
+        let action = program.actions.get(reference.action.index());
+        let action = action.ok_or_else(|| unsupported("an action"))?;
+        let writes_entry = action.parameters.iter().any(|parameter| parameter.reference);
+        if writes_entry && self.lookups.iter().filter(|one| self.is_of(one, table)).count() > 1 {
+            return Err(unsupported("an action that changes an entry that is looked up again"));
+        }
+        let mut outcomes = Outcomes::default();
+        let before = self.block(state, &reference.before_arguments);
+        let Some(state) = outcomes.absorb(&mut self.terms, before) else { return Ok(outcomes) };
+        let formals = action.parameters.iter().filter_map(|parameter| {
+            Some(Formal {
+                variable: parameter.variable,
+                direction: parameter.direction?,
+                type_id: parameter.type_id,
+            })
+        });
+        let formals: Vec<Formal> = formals.collect();
+        let after = self.call(state, &formals, &reference.arguments, |executor, mut state| {
+            for (parameter, argument) in action.control_plane_parameters().zip(arguments) {
+                if let Some(variable) = executor.shapes.variable(parameter.variable) {
+                    state.set(variable.offset, *argument);
+                }
+            }
+            Ok(executor.block(state, &action.body))
+        })?;
+        let after = self.after_call(after);
+        outcomes.add(&mut self.terms, after);
+        Ok(outcomes)
+    }
+
+    fn is_of(&self, lookup: &Lookup, table: &Table) -> bool {
+        let found = self.program.tables.get(lookup.table.index());
+        found.is_some_and(|found| found.name == table.name)
+    }
+
+    /// Stores the colours of a table's direct meters, which are green, where the program reads
+    /// them. BMv2 does so at every hit, before the action (`match_tables.cpp`).
+    fn meter_results(&mut self, state: &mut State, table: &Table, hit: Term) -> Result<(), Stop> {
+        for id in &table.direct_externs {
+            let program = self.program;
+            let instance = program.externs.get(id.index());
+            if instance.is_none_or(|one| one.extern_type != ExternType::V1DirectMeter) {
+                continue;
+            }
+            let reads = |statement: &ir::Statement| match &statement.kind {
+                StatementKind::CallExtern {
+                    callee: ExternCallee::Method { instance, method: ExternMethod::Read },
+                    arguments,
+                    ..
+                } if instance == id => match arguments.first() {
+                    Some(Argument::Out(place) | Argument::InOut(place)) => Some(place.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let place = table.actions.iter().find_map(|reference| {
+                let action = program.actions.get(reference.action.index())?;
+                action.body.iter().find_map(reads)
+            });
+            let Some(place) = place else { continue };
+            let place = self.locate(state, &place)?;
+            let old = self.read(state, &place);
+            let green: Vec<Term> =
+                old.iter().map(|leaf| self.terms.zero(self.terms.width_of(*leaf))).collect();
+            let new = self.choose(hit, &green, &old);
+            self.write(state, &place, &new);
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether entries may name an action.
+pub(crate) fn may_be_entry(reference: &ir::ActionReference) -> bool {
+    !reference.has_annotation("defaultonly")
+}
+
+/// Returns the number of bits that an entry of a table without priorities compares, by which the
+/// longest prefix is found.
+fn compared_bits(entry: &Entry) -> u32 {
+    let ones = |value: &Value| match value {
+        Value::Bits(bits) => (0..bits.width()).filter(|position| bits.bit(*position)).count(),
+        _ => 0,
+    };
+    let sets = entry.key_sets.iter().map(|set| match set {
+        KeySet::Any | KeySet::ValueSet(_) | KeySet::Range { .. } => 0,
+        KeySet::Mask { mask, .. } => ones(mask),
+        KeySet::Exact(Value::Bits(bits)) => Bits::width(bits) as usize,
+        KeySet::Exact(_) => 1,
+    });
+    u32::try_from(sets.sum::<usize>()).unwrap_or(u32::MAX)
+}
+
+/// Returns the field of which a key is a part: the operand of a slice or of a constant mask, or the
+/// key itself.
+pub(crate) fn field_of_key(key: &Expression) -> &Expression {
+    let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));
+    match &key.kind {
+        ExpressionKind::Binary(ir::BinaryOperator::BitAnd, left, right) if is_constant(right) => {
+            left
+        }
+        ExpressionKind::Binary(ir::BinaryOperator::BitAnd, left, right) if is_constant(left) => {
+            right
+        }
+        ExpressionKind::Slice { operand, .. } => operand,
+        _ => key,
+    }
+}

@@ -1,0 +1,616 @@
+//! The driver of v1model: the blocks of the package in order, with what the architecture does
+//! between them ([`architectures`]).
+//!
+//! Copies exist if the control plane has configured a clone session or a multicast group. Each
+//! session and group that a test configures has one member, whose port is an input. A packet goes
+//! either to one port or to a group, so both go through egress as one.
+
+mod again;
+mod rules;
+
+use super::{Emitted, Executor, Fill, Unsupported};
+use crate::packet::{self, Packet};
+use crate::state::{Outcomes, Special, State, join_any};
+use crate::term::Term;
+use architectures::{AT_INGRESS, REPLICA, TO_GROUP, TO_PORT, V1MODEL, instance};
+use ir::{Control, ControlId, PackageValue, Parameter, Parser, ParserId, TypeId};
+use std::collections::VecDeque;
+
+/// A packet that leaves the program, or ends in it.
+pub(crate) struct End {
+    /// The condition under which packets end so.
+    pub(crate) guard: Term,
+    pub(crate) fate: Fate,
+}
+
+/// The fate of a packet.
+pub(crate) enum Fate {
+    /// The packet is dropped.
+    Dropped,
+    /// The packet is transmitted.
+    Sent {
+        port: Term,
+        /// The bits that the deparser emitted, in order.
+        emitted: Vec<Emitted>,
+        /// The packet that the parser read, whose rest follows.
+        packet: Packet,
+        /// The position in that packet at which the rest begins, in bits.
+        cursor: Term,
+        /// The number of bytes to which the packet is truncated, all ones for no limit.
+        truncate: Term,
+    },
+}
+
+/// What happens to a packet besides its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The packet is cloned, if the control plane has configured the session.
+    Clone,
+    /// The packet enters ingress again, as it leaves the switch.
+    Recirculate,
+    /// The packet enters ingress again, as it was received.
+    Resubmit,
+}
+
+/// A copy that is made if the control plane has configured where it goes.
+#[derive(Clone, Debug)]
+pub(crate) struct Copied {
+    /// The condition under which packets are copied there.
+    pub(crate) on: Term,
+    /// Whether this is a multicast group, rather than a clone session.
+    pub(crate) is_group: bool,
+    /// The number of the group or session.
+    pub(crate) number: Term,
+}
+
+/// The only member of all clone sessions, or of all multicast groups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Members {
+    /// Whether there are sessions or groups.
+    pub(crate) exist: Term,
+    pub(crate) port: Term,
+    pub(crate) instance: Term,
+}
+
+/// The blocks of `V1Switch`.
+struct Blocks {
+    parser: ParserId,
+    verify: ControlId,
+    ingress: ControlId,
+    egress: ControlId,
+    update: ControlId,
+    deparser: ControlId,
+    metadata: TypeId,
+    standard: TypeId,
+}
+
+/// A packet that enters the parser.
+struct Ingress {
+    guard: Term,
+    packet: Packet,
+    metadata: Vec<Term>,
+    standard: Vec<Term>,
+    /// The number of this pass, counted from 1.
+    number: u32,
+}
+
+/// A packet that enters egress.
+struct Egress {
+    state: State,
+    values: Values,
+    packet: Packet,
+    port: Term,
+    /// The length of the packet in bytes that egress reads, in 32 bits.
+    length: Term,
+    /// The number of bytes to which ingress truncates the packet.
+    truncated: Term,
+    number: u32,
+}
+
+/// A pass that waits to be executed.
+enum Pass {
+    Ingress(Ingress),
+    Egress(Box<Egress>),
+}
+
+/// The passes that wait, and the ends of packets.
+#[derive(Default)]
+struct Agenda {
+    waiting: VecDeque<Pass>,
+    ends: Vec<End>,
+}
+
+/// The values that the blocks hand to each other.
+#[derive(Clone)]
+struct Values {
+    headers: Vec<Term>,
+    metadata: Vec<Term>,
+    standard: Vec<Term>,
+}
+
+/// The numeric properties of a packet from which metadata are assigned.
+struct Numbers {
+    port: Term,
+    length: Term,
+    parser_error: Term,
+    checksum_error: Term,
+    instance: Term,
+}
+
+impl Executor<'_> {
+    /// Executes the program on a received packet, with further passes up to a number of passes.
+    /// Returns the ends of packets, and the input for the port on which the packet is received.
+    pub(crate) fn v1model(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
+        let blocks = self.blocks()?;
+        let width = |name: &str| {
+            let position = self.field_named(blocks.standard, name)?;
+            let field = self.shapes.field(blocks.standard, position)?;
+            self.shapes.leaves(field.type_id).first().map(|leaf| leaf.width())
+        };
+        let port_width = width("ingress_port");
+        let port_width =
+            port_width.ok_or_else(|| Unsupported::new("metadata without `ingress_port`"))?;
+        let spec_width = width("egress_spec").unwrap_or(port_width);
+        let rid_width = width("egress_rid").unwrap_or(16);
+        self.drop_port = match 1_u64.checked_shl(spec_width) {
+            Some(numbers) => self.drop_port & (numbers - 1),
+            None => self.drop_port,
+        };
+        let port = packet::port(&mut self.terms, port_width);
+        self.assume_port(port);
+        self.sessions = Some(self.members(port_width, rid_width));
+        self.groups = Some(self.members(port_width, rid_width));
+
+        let guard = self.terms.truth(true);
+        let packet = Packet::received(&mut self.terms);
+        let metadata = self.initial(blocks.metadata, Fill::Zero);
+        let mut standard = self.initial(blocks.standard, Fill::Zero);
+        let numbers = self.numbers(port, packet.length);
+        self.assign((&mut standard, blocks.standard), V1MODEL.received, &numbers);
+        let mut agenda = Agenda::default();
+        let first = Ingress { guard, packet, metadata, standard, number: 1 };
+        agenda.waiting.push_back(Pass::Ingress(first));
+        while let Some(pass) = agenda.waiting.pop_front() {
+            let (number, guard) = match &pass {
+                Pass::Ingress(pass) => (pass.number, pass.guard),
+                Pass::Egress(pass) => (pass.number, pass.state.guard),
+            };
+            if number > passes {
+                self.cut(guard, format!("more than {passes} passes of a packet"), None);
+                continue;
+            }
+            match pass {
+                Pass::Ingress(pass) => self.ingress(&blocks, pass, (port, &mut agenda))?,
+                Pass::Egress(pass) => self.egress(&blocks, *pass, &mut agenda)?,
+            }
+        }
+        Ok((agenda.ends, port))
+    }
+
+    /// Adds the assumption that a port is one that a switch can have.
+    fn assume_port(&mut self, port: Term) {
+        let beyond = self.terms.number(self.terms.width_of(port), self.drop_port.into());
+        let real = self.terms.less(port, beyond);
+        self.assumptions.push(real);
+    }
+
+    fn members(&mut self, port_width: u32, rid_width: u32) -> Members {
+        let exist = self.chosen(1);
+        let port = self.chosen(port_width);
+        self.assume_port(port);
+        Members { exist, port, instance: self.chosen(rid_width) }
+    }
+
+    fn blocks(&mut self) -> Result<Blocks, Unsupported> {
+        let program = self.program;
+        let arguments = &program.main.arguments;
+        let argument = |position: usize| arguments.get(position).map(|argument| &argument.value);
+        let control = |position: usize| match argument(position) {
+            Some(PackageValue::Control(id)) => Ok(*id),
+            _ => Err(Unsupported::new("a package without all blocks of V1Switch")),
+        };
+        let Some(PackageValue::Parser(parser)) = argument(0) else {
+            return Err(Unsupported::new("a package without a parser"));
+        };
+        let (ingress, egress) = (control(2)?, control(3)?);
+        let found = program.parsers.get(parser.index());
+        let found = found.ok_or_else(|| Unsupported::new("a package without a parser"))?;
+        let [_, metadata, standard] = types(&found.parameters, "parser")?;
+        for control in [ingress, egress] {
+            let found = program.controls.get(control.index());
+            let standard = found.and_then(|control| control.parameters.get(2));
+            self.standard.extend(standard.map(|parameter| parameter.variable));
+        }
+        self.standard.extend(found.parameters.get(2).map(|parameter| parameter.variable));
+        Ok(Blocks {
+            parser: *parser,
+            verify: control(1)?,
+            ingress,
+            egress,
+            update: control(4)?,
+            deparser: control(5)?,
+            metadata,
+            standard,
+        })
+    }
+
+    fn numbers(&mut self, port: Term, length: Term) -> Numbers {
+        let (parser_error, checksum_error) = (self.terms.zero(32), self.terms.zero(1));
+        let instance = self.terms.zero(32);
+        Numbers { port, length, parser_error, checksum_error, instance }
+    }
+
+    /// Runs the parser and checksum verification. Returns `None` if no packet leaves them.
+    fn enter_switch(
+        &mut self,
+        blocks: &Blocks,
+        guard: Term,
+        (metadata, standard): (Vec<Term>, Vec<Term>),
+    ) -> Result<Option<(State, Values)>, Unsupported> {
+        let program = self.program;
+        let parser = program.parsers.get(blocks.parser.index());
+        let parser = parser.ok_or_else(|| Unsupported::new("a package without a parser"))?;
+        let state = self.initial_state(guard);
+        let headers = match parser.parameters.first() {
+            Some(headers) => self.initial(headers.type_id, Fill::Undefined),
+            None => Vec::new(),
+        };
+        let values = Values { headers, metadata, standard };
+        let Some((mut state, mut values)) = self.run_parser(parser, blocks.parser, state, values)
+        else {
+            return Ok(None);
+        };
+        let mut numbers = self.numbers(guard, guard);
+        numbers.parser_error = state.special(Special::ParserError);
+        self.errors.push((state.guard, numbers.parser_error));
+        if !self.run_control(blocks.verify, &mut state, &mut values, 2)? {
+            return Ok(None);
+        }
+        numbers.checksum_error = state.special(Special::ChecksumError);
+        self.assign((&mut values.standard, blocks.standard), V1MODEL.before_ingress, &numbers);
+        Ok(Some((state, values)))
+    }
+
+    /// Executes a pass through parser and ingress.
+    fn ingress(
+        &mut self,
+        blocks: &Blocks,
+        pass: Ingress,
+        (received_at, agenda): (Term, &mut Agenda),
+    ) -> Result<(), Unsupported> {
+        let Ingress { guard, packet, metadata, mut standard, number } = pass;
+        self.packet = packet.clone();
+        let numbers = self.numbers(received_at, packet.length);
+        self.assign((&mut standard, blocks.standard), V1MODEL.before_parser, &numbers);
+        let Some((mut state, mut values)) =
+            self.enter_switch(blocks, guard, (metadata, standard))?
+        else {
+            return Ok(());
+        };
+        if !self.run_control(blocks.ingress, &mut state, &mut values, 3)? {
+            return Ok(());
+        }
+        let kept = values.clone();
+        let decisions =
+            self.decide(&V1MODEL.after_ingress, &state, (&kept.standard, blocks.standard));
+        self.clone_at_ingress(blocks, (&state, &kept), (&packet, number, received_at), agenda)?;
+        if let Some(guard) = decisions.dropped {
+            agenda.ends.push(End { guard, fate: Fate::Dropped });
+        }
+        if let Some(guard) = decisions.resubmitted {
+            self.events.push((Event::Resubmit, guard));
+            let of = (instance::RESUBMITTED, state.special(Special::ResubmitList));
+            let (metadata, standard) =
+                self.preserved(of, (&kept, blocks.standard, blocks.metadata));
+            let packet = packet.clone();
+            let pass = Ingress { guard, packet, metadata, standard, number: number + 1 };
+            agenda.waiting.push_back(Pass::Ingress(pass));
+        }
+
+        let length = self.terms.zero_extend(packet.length, 32);
+        let length = self.terms.add(length, state.special(Special::LengthChange));
+        let truncated = state.special(Special::Truncate);
+        let spec = decisions.port.unwrap_or_else(|| self.terms.zero(32));
+        let mut leaving = Egress {
+            port: self.terms.resize(spec, 32),
+            state,
+            values,
+            packet,
+            length,
+            truncated,
+            number,
+        };
+        leaving.state.guard = decisions.otherwise;
+        let numbers = self.numbers(received_at, length);
+        let mut to_group = leaving.values.standard.clone();
+        self.assign((&mut leaving.values.standard, blocks.standard), TO_PORT, &numbers);
+        if let (Some((guard, group)), Some(members)) = (decisions.replicated, self.groups) {
+            self.assign((&mut to_group, blocks.standard), TO_GROUP, &numbers);
+            self.replicate(blocks, &mut leaving, (guard, group, members, to_group), agenda);
+        }
+        self.enqueue(blocks, leaving, agenda);
+        Ok(())
+    }
+
+    /// Joins the packets that leave ingress for a multicast group with those that leave it for one
+    /// port.
+    fn replicate(
+        &mut self,
+        blocks: &Blocks,
+        leaving: &mut Egress,
+        (guard, group, members, mut standard): (Term, Term, Members, Vec<Term>),
+        agenda: &mut Agenda,
+    ) {
+        self.copies.push(Copied { on: guard, is_group: true, number: group });
+        let no_members = self.terms.not(members.exist);
+        let dropped = self.terms.and(guard, no_members);
+        agenda.ends.push(End { guard: dropped, fate: Fate::Dropped });
+        let sent = self.terms.and(guard, members.exist);
+        if self.terms.truth_of(sent) == Some(false) {
+            return;
+        }
+        let mut numbers = self.numbers(leaving.port, leaving.length);
+        numbers.instance = members.instance;
+        self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
+        let port = self.terms.resize(members.port, 32);
+        leaving.port = self.terms.if_then_else(sent, port, leaving.port);
+        leaving.values.standard = self.choose(sent, &standard, &leaving.values.standard);
+        // BMv2 stores the truncated length with the packet, and a replica is a new packet.
+        let unlimited = self.terms.ones(32);
+        leaving.truncated = self.terms.if_then_else(sent, unlimited, leaving.truncated);
+        leaving.state.guard = self.terms.or(leaving.state.guard, sent);
+    }
+
+    /// Makes the clones that ingress has requested. They contain the packet as it was received, and
+    /// are parsed again.
+    fn clone_at_ingress(
+        &mut self,
+        blocks: &Blocks,
+        (state, kept): (&State, &Values),
+        (packet, number, port): (&Packet, u32, Term),
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Some(guard) = self.cloned(state) else { return Ok(()) };
+        let metadata = self.initial(blocks.metadata, Fill::Zero);
+        let mut standard = self.initial(blocks.standard, Fill::Zero);
+        let numbers = self.numbers(port, packet.length);
+        self.assign((&mut standard, blocks.standard), AT_INGRESS, &numbers);
+        let parsed = self.enter_switch(blocks, guard, (metadata, standard))?;
+        let Some((parsed, values)) = parsed else { return Ok(()) };
+        let length = self.terms.zero_extend(packet.length, 32);
+        let of = (instance::INGRESS_CLONE, state.special(Special::CloneList));
+        self.send_clone(
+            blocks,
+            (of, kept),
+            (parsed, values.headers, packet, length),
+            number,
+            agenda,
+        );
+        Ok(())
+    }
+
+    /// Returns the condition under which packets in a state are cloned, or `None` if none is.
+    fn cloned(&mut self, state: &State) -> Option<Term> {
+        let requested = self.terms.and(state.guard, state.special(Special::Clone));
+        if self.terms.truth_of(requested) == Some(false) {
+            return None;
+        }
+        let number = state.special(Special::CloneSession);
+        self.copies.push(Copied { on: requested, is_group: false, number });
+        self.events.push((Event::Clone, requested));
+        let members = self.sessions?;
+        let guard = self.terms.and(requested, members.exist);
+        (self.terms.truth_of(guard) != Some(false)).then_some(guard)
+    }
+
+    /// Sends a clone to the port of its session.
+    fn send_clone(
+        &mut self,
+        blocks: &Blocks,
+        (of, kept): ((u64, Term), &Values),
+        (state, headers, packet, length): (State, Vec<Term>, &Packet, Term),
+        number: u32,
+        agenda: &mut Agenda,
+    ) {
+        let Some(members) = self.sessions else { return };
+        let (metadata, mut standard) = self.preserved(of, (kept, blocks.standard, blocks.metadata));
+        let mut numbers = self.numbers(members.port, length);
+        numbers.instance = self.terms.zero(32);
+        self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
+        let clone = Egress {
+            state,
+            values: Values { headers, metadata, standard },
+            packet: packet.clone(),
+            port: self.terms.resize(members.port, 32),
+            length,
+            truncated: self.terms.ones(32),
+            number: number + 1,
+        };
+        self.enqueue(blocks, clone, agenda);
+    }
+
+    /// Puts a packet into the queue of its port.
+    fn enqueue(&mut self, blocks: &Blocks, mut pass: Egress, agenda: &mut Agenda) {
+        if self.terms.truth_of(pass.state.guard) == Some(false) {
+            return;
+        }
+        let standard = pass.values.standard.clone();
+        let of = (standard.as_slice(), blocks.standard);
+        let decisions = self.decide(&V1MODEL.before_queue, &pass.state, of);
+        if let Some(guard) = decisions.dropped {
+            agenda.ends.push(End { guard, fate: Fate::Dropped });
+        }
+        if self.terms.truth_of(decisions.otherwise) == Some(false) {
+            return;
+        }
+        pass.state.guard = decisions.otherwise;
+        let numbers = self.numbers(pass.port, pass.length);
+        self.assign((&mut pass.values.standard, blocks.standard), V1MODEL.queued, &numbers);
+        agenda.waiting.push_back(Pass::Egress(Box::new(pass)));
+    }
+
+    /// Executes a pass through egress and the deparser.
+    fn egress(
+        &mut self,
+        blocks: &Blocks,
+        pass: Egress,
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Egress { mut state, mut values, packet, port, length, truncated, number } = pass;
+        self.packet = packet.clone();
+        // Only the parser's position is left of ingress.
+        for special in Special::ALL {
+            if special != Special::Cursor {
+                let initial = special.initial(&mut self.terms);
+                state.set_special(special, initial);
+            }
+        }
+        let numbers = self.numbers(port, length);
+        self.assign((&mut values.standard, blocks.standard), V1MODEL.before_egress, &numbers);
+        if !self.run_control(blocks.egress, &mut state, &mut values, 3)? {
+            return Ok(());
+        }
+        let kept = values.clone();
+        let of = (kept.standard.as_slice(), blocks.standard);
+        let decisions = self.decide(&V1MODEL.after_egress, &state, of);
+        if let Some(guard) = self.cloned(&state) {
+            let of = (instance::EGRESS_CLONE, state.special(Special::CloneList));
+            let mut copy = state.clone();
+            copy.guard = guard;
+            let length = self.terms.add(length, state.special(Special::LengthChange));
+            let headers = values.headers.clone();
+            self.send_clone(blocks, (of, &kept), (copy, headers, &packet, length), number, agenda);
+        }
+        if let Some(guard) = decisions.dropped {
+            agenda.ends.push(End { guard, fate: Fate::Dropped });
+        }
+        let recirculated = decisions.recirculated.unwrap_or_else(|| self.terms.truth(false));
+        state.guard = self.terms.or(decisions.otherwise, recirculated);
+        if self.terms.truth_of(state.guard) == Some(false) {
+            return Ok(());
+        }
+        let of = (instance::RECIRCULATED, state.special(Special::RecirculateList));
+        let here = state.special(Special::Truncate);
+        if !self.run_control(blocks.update, &mut state, &mut values, 2)? {
+            return Ok(());
+        }
+        self.emitted.clear();
+        if !self.run_control(blocks.deparser, &mut state, &mut values, 1)? {
+            return Ok(());
+        }
+        let emitted = std::mem::take(&mut self.emitted);
+        let cursor = state.special(Special::Cursor);
+        let again = self.terms.and(state.guard, recirculated);
+        if self.terms.truth_of(again) != Some(false) {
+            self.events.push((Event::Recirculate, again));
+            match self.layouts(again, &emitted, &packet, cursor) {
+                None => self.cut(again, "a recirculated packet of so many layouts", None),
+                Some(layouts) => {
+                    // The update of checksums may have changed the metadata.
+                    let kept = Values { standard: kept.standard, ..values };
+                    let (metadata, standard) =
+                        self.preserved(of, (&kept, blocks.standard, blocks.metadata));
+                    for (guard, packet) in layouts {
+                        let (metadata, standard) = (metadata.clone(), standard.clone());
+                        let pass =
+                            Ingress { guard, packet, metadata, standard, number: number + 1 };
+                        agenda.waiting.push_back(Pass::Ingress(pass));
+                    }
+                }
+            }
+        }
+        let stays = self.terms.not(recirculated);
+        let guard = self.terms.and(state.guard, stays);
+        if self.terms.truth_of(guard) == Some(false) {
+            return Ok(());
+        }
+        let shorter = self.terms.less(here, truncated);
+        let truncate = self.terms.if_then_else(shorter, here, truncated);
+        let fate = Fate::Sent { port, emitted, packet, cursor, truncate };
+        agenda.ends.push(End { guard, fate });
+        Ok(())
+    }
+
+    /// Runs the parser. Packets that it rejects continue like those that it accepts.
+    fn run_parser(
+        &mut self,
+        parser: &Parser,
+        id: ParserId,
+        mut state: State,
+        values: Values,
+    ) -> Option<(State, Values)> {
+        self.enter(&mut state, &parser.parameters, &values);
+        self.in_parser = true;
+        let Outcomes { next, breaks, continues, returns, exits, rejects } = self.parse(state, id);
+        self.in_parser = false;
+        let mut all = None;
+        for some in [next, breaks, continues, returns, exits, rejects] {
+            all = join_any(&mut self.terms, all, some);
+        }
+        let state = all?;
+        let values = self.leave(&state, &parser.parameters, values);
+        Some((state, values))
+    }
+
+    /// Runs a control with its first parameters. Returns whether packets leave it.
+    fn run_control(
+        &mut self,
+        id: ControlId,
+        state: &mut State,
+        values: &mut Values,
+        parameters: usize,
+    ) -> Result<bool, Unsupported> {
+        let program = self.program;
+        let control: &Control = program
+            .controls
+            .get(id.index())
+            .ok_or_else(|| Unsupported::new("a package without all blocks of V1Switch"))?;
+        if control.parameters.len() != parameters {
+            return Err(Unsupported::new("a control with other parameters than V1Switch has"));
+        }
+        self.enter(state, &control.parameters, values);
+        let Outcomes { next, breaks, continues, returns, exits, rejects } =
+            self.block(state.clone(), &control.body);
+        let mut all = None;
+        for some in [next, breaks, continues, returns, exits, rejects] {
+            all = join_any(&mut self.terms, all, some);
+        }
+        let Some(after) = all else { return Ok(false) };
+        *values = self.leave(&after, &control.parameters, values.clone());
+        *state = after;
+        Ok(true)
+    }
+
+    /// Sets the parameters of a block.
+    fn enter(&mut self, state: &mut State, parameters: &[Parameter], values: &Values) {
+        let arguments = [&values.headers, &values.metadata, &values.standard];
+        for (parameter, argument) in parameters.iter().zip(arguments) {
+            let Some(variable) = self.shapes.variable(parameter.variable) else { continue };
+            if parameter.direction == ir::Direction::Out {
+                let initial = self.initial(parameter.type_id, Fill::Undefined);
+                state.set_range(variable.offset, &initial);
+            } else {
+                state.set_range(variable.offset, argument);
+            }
+        }
+    }
+
+    /// Returns the values of a block's parameters after it.
+    fn leave(&self, state: &State, parameters: &[Parameter], mut values: Values) -> Values {
+        let places = [&mut values.headers, &mut values.metadata, &mut values.standard];
+        for (parameter, place) in parameters.iter().zip(places) {
+            let Some(variable) = self.shapes.variable(parameter.variable) else { continue };
+            *place = state.range(variable.offset, self.shapes.size(variable.type_id));
+        }
+        values
+    }
+}
+
+/// Returns the types of a block's parameters, of which there must be as many.
+fn types<const N: usize>(
+    parameters: &[Parameter],
+    block: &str,
+) -> Result<[TypeId; N], Unsupported> {
+    let types: Vec<TypeId> = parameters.iter().map(|parameter| parameter.type_id).collect();
+    types.try_into().map_err(|_| Unsupported::new(format!("a {block} with other parameters")))
+}

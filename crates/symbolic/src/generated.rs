@@ -1,0 +1,200 @@
+//! Generated tests: a packet, what the control plane writes before it, and what leaves the switch.
+
+use ir::bits::Bits;
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// The version of the form in which tests are written as JSON.
+pub const SCHEMA: u32 = 1;
+
+/// A test of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Test {
+    /// The number of the test, counted from 1.
+    pub number: usize,
+    /// The part of the program for which the test was made.
+    pub goal: String,
+    /// The entries that the control plane adds.
+    pub entries: Vec<Entry>,
+    /// The default actions that the control plane sets.
+    pub defaults: Vec<Default>,
+    /// The cells of registers that the control plane writes.
+    pub registers: Vec<Cell>,
+    /// The clone sessions that the control plane creates.
+    pub sessions: Vec<Session>,
+    /// The multicast groups that the control plane creates.
+    pub groups: Vec<Group>,
+    /// The port on which the packet arrives.
+    pub port: u32,
+    /// The bytes of the packet, in hexadecimal digits.
+    pub packet: String,
+    /// The packets that leave the switch.
+    pub outputs: Vec<Output>,
+}
+
+/// A table entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// The name of the table.
+    pub table: String,
+    /// The priority; entries with a larger number win. `None` for tables without priorities.
+    pub priority: Option<u32>,
+    /// The matches, in the order of the keys.
+    pub matches: Vec<Match>,
+    /// The action.
+    pub action: Call,
+    /// The action profile that holds the action, and the number of its member there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<Member>,
+}
+
+/// A member of an action profile.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Member {
+    /// The name of the action profile.
+    pub profile: String,
+    /// The number of the member.
+    pub member: u32,
+}
+
+/// The match of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// The name of the key.
+    pub key: String,
+    /// The values that match, in the notation of STF.
+    pub value: String,
+}
+
+/// An action with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Call {
+    /// The name of the action.
+    pub name: String,
+    /// The arguments by name, in the order of the parameters.
+    pub arguments: Vec<(String, String)>,
+}
+
+/// The default action of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Default {
+    /// The name of the table.
+    pub table: String,
+    /// The action.
+    pub action: Call,
+}
+
+/// The contents of a cell of a register.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    /// The name of the register.
+    pub register: String,
+    /// The index of the cell.
+    pub index: u64,
+    /// The contents.
+    pub value: String,
+}
+
+/// A clone session with one port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Session {
+    /// The number of the session.
+    pub session: u32,
+    /// The port to which copies go.
+    pub port: u32,
+}
+
+/// A multicast group with one member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    /// The number of the group.
+    pub group: u32,
+    /// The port to which copies go.
+    pub port: u32,
+    /// The replication identifier of the copy.
+    pub instance: u32,
+}
+
+/// A packet that leaves the switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Output {
+    /// The port.
+    pub port: u32,
+    /// The hexadecimal digits of the packet, with `*` for those that are undefined.
+    pub digits: String,
+}
+
+/// Returns a number as hexadecimal digits with `0x`.
+pub(crate) fn hexadecimal(bits: &Bits) -> String {
+    format!("{:#x}", bits.cast(bits.width(), false))
+}
+
+impl Call {
+    fn stf(&self) -> String {
+        let arguments = self.arguments.iter().map(|(name, value)| format!("{name}:{value}"));
+        format!("{}({})", self.name, arguments.collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl Test {
+    /// Returns the test as an STF script.
+    #[must_use]
+    pub fn stf(&self) -> String {
+        let mut text = format!("# {}\n", self.goal);
+        let mut line = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        for Cell { register, index, value } in &self.registers {
+            line(format!("register_write {register} {index} {value}"));
+        }
+        for Default { table, action } in &self.defaults {
+            line(format!("setdefault {table} {}", action.stf()));
+        }
+        for entry in &self.entries {
+            let mut head = entry.table.clone();
+            if let Some(priority) = entry.priority {
+                let _ = write!(head, " {priority}");
+            }
+            for Match { key, value } in &entry.matches {
+                let _ = write!(head, " {key}:{value}");
+            }
+            match &entry.member {
+                None => line(format!("add {head} {}", entry.action.stf())),
+                Some(Member { profile, member }) => {
+                    let action = entry.action.stf();
+                    line(format!("act_prof_create_member {profile} {member} {action}"));
+                    line(format!("table_indirect_add {head} {member}"));
+                }
+            }
+        }
+        for Session { session, port } in &self.sessions {
+            line(format!("mirroring_add {session} {port}"));
+        }
+        for (node, Group { group, port, instance }) in self.groups.iter().enumerate() {
+            line(format!("mc_mgrp_create {group}"));
+            line(format!("mc_node_create {instance} {port}"));
+            line(format!("mc_node_associate {group} {node}"));
+        }
+        line(format!("packet {} {}", self.port, self.packet));
+        for Output { port, digits } in &self.outputs {
+            line(format!("expect {port} {digits} $"));
+        }
+        if self.outputs.is_empty() {
+            line("no_packet".to_owned());
+        }
+        text
+    }
+
+    /// Returns the number of digits of all outputs, and how many of them are undefined.
+    #[must_use]
+    pub fn masked(&self) -> (usize, usize) {
+        let digits = self.outputs.iter().map(|output| output.digits.as_str());
+        let (mut all, mut masked) = (0, 0);
+        for digits in digits {
+            all += digits.len();
+            masked += digits.matches('*').count();
+        }
+        (all, masked)
+    }
+}

@@ -1,0 +1,33 @@
+//! The unsatisfiable cores that earlier queries found.
+
+use crate::term::Term;
+use std::collections::{BTreeSet, HashMap};
+
+/// Sets of conditions that exclude each other, indexed by the newest condition of each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cores {
+    of_newest: HashMap<Term, Vec<Vec<Term>>>,
+    /// Whether no conditions at all are needed for a contradiction.
+    empty: bool,
+}
+
+impl Cores {
+    /// Keeps a core, whose conditions are sorted.
+    pub(super) fn insert(&mut self, core: Vec<Term>) {
+        match core.last() {
+            Some(newest) => self.of_newest.entry(*newest).or_default().push(core),
+            None => self.empty = true,
+        }
+    }
+
+    /// Returns a core that consists of some of the conditions.
+    pub(super) fn contained_in(&self, conditions: &BTreeSet<Term>) -> Option<Vec<Term>> {
+        if self.empty {
+            return Some(Vec::new());
+        }
+        conditions.iter().find_map(|newest| {
+            let cores = self.of_newest.get(newest)?;
+            cores.iter().find(|core| core.iter().all(|term| conditions.contains(term))).cloned()
+        })
+    }
+}

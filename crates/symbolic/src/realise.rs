@@ -1,0 +1,383 @@
+//! The entries, default actions and register cells by which the outcomes of all lookups of a model
+//! come true.
+
+use crate::evaluate::{Known, KnownBits};
+use crate::execute::{Execution, Lookup};
+use crate::expected::{Unknown, number, truth};
+use crate::generated::{Call, Cell, Default, Entry, Group, Match, Member, Session, hexadecimal};
+use crate::restriction::{Field, Restrictions};
+use crate::term::Term;
+use ir::bits::Bits;
+use ir::{
+    BinaryOperator, ExpressionKind, Key, MatchKind, Program, Table, TableImplementation, Type,
+    Value,
+};
+use std::collections::BTreeMap;
+
+/// The priority of entries. Entries for different keys never match the same packet.
+const PRIORITY: u32 = 10;
+
+/// What the control plane writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) defaults: Vec<Default>,
+    pub(crate) registers: Vec<Cell>,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) groups: Vec<Group>,
+}
+
+/// A reason why the outcomes of a model do not come true.
+pub(crate) enum Unrealised {
+    /// The outcome depends on undefined values.
+    Unknown,
+    /// The condition, which holds in the model, is one that the constraints of the program exclude.
+    Excluded { condition: Vec<(Term, Bits)>, of: String },
+}
+
+impl From<Unknown> for Unrealised {
+    fn from(_: Unknown) -> Self {
+        Self::Unknown
+    }
+}
+
+/// An entry with its fields, which are in `entry` as text.
+struct Made {
+    table: usize,
+    fields: Vec<Field>,
+    /// The positions of the keys of `fields` among all keys of the table.
+    positions: Vec<usize>,
+    entry: Entry,
+}
+
+/// Returns what the control plane writes so that the outcomes of a model come true.
+pub(crate) fn realise(
+    program: &Program,
+    restrictions: &Restrictions,
+    execution: &Execution,
+    known: &mut KnownBits,
+) -> Result<Written, Unrealised> {
+    let mut made: Vec<Made> = Vec::new();
+    let mut looked_up: Vec<(usize, Vec<Known>, Option<usize>)> = Vec::new();
+    let mut members = 0;
+    for lookup in &execution.lookups {
+        let terms = &execution.terms;
+        if !lookup.is_free || !truth(terms, known, lookup.on)? {
+            continue;
+        }
+        let Some(table) = program.tables.get(lookup.table.index()) else { continue };
+        let keys: Vec<Known> = lookup.keys.iter().map(|key| known.of(terms, *key)).collect();
+        if !truth(terms, known, lookup.hit)? {
+            looked_up.push((lookup.table.index(), keys, None));
+            continue;
+        }
+        let mut next = entry(program, restrictions, execution, known, (lookup, table, &keys))?;
+        let is_same =
+            |other: &Made| other.table == next.table && other.entry.matches == next.entry.matches;
+        let position = match made.iter().position(is_same) {
+            Some(position) => {
+                let same = made.get(position).map(|made| &made.entry.action);
+                if same != Some(&next.entry.action) {
+                    return Err(Unrealised::Unknown);
+                }
+                position
+            }
+            None => {
+                if let Some(member) = &mut next.entry.member {
+                    members += 1;
+                    member.member = members;
+                }
+                made.push(next);
+                made.len() - 1
+            }
+        };
+        looked_up.push((lookup.table.index(), keys, Some(position)));
+    }
+    // No entry may match the key of a lookup for which it was not made.
+    for (table, keys, outcome) in &looked_up {
+        for (position, made) in made.iter().enumerate() {
+            let key = |at: usize| made.positions.get(at).and_then(|at| keys.get(*at));
+            let matches =
+                |(at, field): (usize, &Field)| key(at).is_some_and(|key| field.may_match(key));
+            if made.table == *table
+                && Some(position) != *outcome
+                && made.fields.iter().enumerate().all(matches)
+            {
+                return Err(Unrealised::Unknown);
+            }
+        }
+    }
+    let (sessions, groups) = copies(execution, known)?;
+    Ok(Written {
+        sessions,
+        groups,
+        entries: made.into_iter().map(|made| made.entry).collect(),
+        defaults: defaults(program, restrictions, execution, known)?,
+        registers: registers(program, execution, known)?,
+    })
+}
+
+fn entry(
+    program: &Program,
+    restrictions: &Restrictions,
+    execution: &Execution,
+    known: &mut KnownBits,
+    (lookup, table, keys): (&Lookup, &Table, &[Known]),
+) -> Result<Made, Unrealised> {
+    let number = number(&execution.terms, known, lookup.action)?;
+    let position = usize::try_from(number).map_err(|_| Unknown)?;
+    let data = lookup.data.get(position).ok_or(Unknown)?;
+    let action = call(program, execution, known, (table, position, data))?;
+    allowed(program, restrictions, (execution, known), (table, position, data, lookup.action))?;
+    let matched =
+        |(at, key): &(usize, &Key)| (key.match_kind != MatchKind::Selector).then_some(*at);
+    let positions: Vec<usize> =
+        table.keys.iter().enumerate().filter_map(|one| matched(&one)).collect();
+    let of = |at: &usize| Some((table.keys.get(*at)?, keys.get(*at)?));
+    let compared: Vec<(&Key, &Known)> = positions.iter().filter_map(of).collect();
+    let fields: Vec<Field> =
+        compared.iter().map(|(key, value)| field(key, value)).collect::<Result<_, _>>()?;
+    let values: Vec<Known> = compared.iter().map(|(_, value)| (*value).clone()).collect();
+    let has_priority = table.keys.iter().any(|key| {
+        matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+    });
+    let id = lookup.table.index();
+    let found = restrictions.entry(id, &fields, &values, PRIORITY);
+    let Some(found) = found else {
+        // The keys whose values do not matter are left out.
+        let mut kept: Vec<Option<Bits>> =
+            values.iter().map(|value| Some(value.value().clone())).collect();
+        for at in 0..kept.len() {
+            let before = kept.get_mut(at).and_then(Option::take);
+            if !restrictions.excludes(id, &kept)
+                && let Some(place) = kept.get_mut(at)
+            {
+                *place = before;
+            }
+        }
+        let mut condition =
+            vec![(lookup.on, Bits::from_bool(true)), (lookup.hit, Bits::from_bool(true))];
+        for (at, value) in positions.iter().zip(kept) {
+            if let (Some(key), Some(value)) = (lookup.keys.get(*at), value) {
+                condition.push((*key, value));
+            }
+        }
+        return Err(Unrealised::Excluded { condition, of: table.name.clone() });
+    };
+    let mut matches = Vec::with_capacity(compared.len());
+    for ((key, _), field) in compared.iter().zip(&found.fields) {
+        if let Some(value) = written(program, key, field) {
+            matches.push(Match { key: key.name.clone(), value });
+        }
+    }
+    let profile = match table.implementation {
+        Some(TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) => {
+            program.externs.get(id.index()).map(|profile| profile.name.clone())
+        }
+        None => None,
+    };
+    let entry = Entry {
+        table: table.name.clone(),
+        priority: has_priority.then_some(found.priority.unwrap_or(PRIORITY)),
+        matches,
+        action,
+        member: profile.map(|profile| Member { profile, member: 0 }),
+    };
+    Ok(Made { table: id, fields: found.fields, positions, entry })
+}
+
+/// Checks that the arguments of an action satisfy its constraint.
+fn allowed(
+    program: &Program,
+    restrictions: &Restrictions,
+    (execution, known): (&Execution, &mut KnownBits),
+    (table, position, data, action): (&Table, usize, &[Term], Term),
+) -> Result<(), Unrealised> {
+    let reference = table.actions.get(position).ok_or(Unknown)?;
+    let mut arguments = Vec::with_capacity(data.len());
+    for argument in data {
+        let value = known.of(&execution.terms, *argument);
+        arguments.push(value.complete().ok_or(Unknown)?.clone());
+    }
+    if restrictions.allows(reference.action.index(), &arguments) {
+        return Ok(());
+    }
+    let number = known.of(&execution.terms, action);
+    let mut condition = vec![(action, number.value().clone())];
+    condition.extend(data.iter().copied().zip(arguments));
+    let of = program.actions.get(reference.action.index());
+    let of = of.map_or_else(String::new, |action| action.name.clone());
+    Err(Unrealised::Excluded { condition, of })
+}
+
+/// Returns the values of a key that an entry matches: all known bits are compared.
+fn field(key: &Key, value: &Known) -> Result<Field, Unknown> {
+    let bits = value.value().clone();
+    let width = bits.width();
+    let all = value.complete().is_some();
+    let none = value.mask().is_zero() && width > 0;
+    Ok(match &key.match_kind {
+        MatchKind::Exact | MatchKind::Other(_) | MatchKind::Optional if all => Field::Exact(bits),
+        MatchKind::Range if all => Field::Range { low: bits.clone(), high: bits },
+        MatchKind::Ternary => Field::Ternary { value: bits, mask: value.mask().clone() },
+        MatchKind::Lpm => {
+            let unknown = (0..width).rev().find(|bit| !value.mask().bit(*bit));
+            let prefix = unknown.map_or(width, |bit| width - 1 - bit);
+            let value = bits.bit_and(&Bits::prefix_mask(width, prefix));
+            Field::Lpm { value, prefix }
+        }
+        MatchKind::Optional | MatchKind::Range if none => Field::Any,
+        MatchKind::Optional
+        | MatchKind::Range
+        | MatchKind::Exact
+        | MatchKind::Selector
+        | MatchKind::Other(_) => return Err(Unknown),
+    })
+}
+
+/// Returns the match of a key in the notation of STF, or `None` if the entry leaves out the key.
+fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
+    let text = |bits: &Bits| digits(&of_field(program, key, bits));
+    Some(match field {
+        Field::Any => return None,
+        Field::Exact(value) => text(value),
+        Field::Range { low, high } => format!("{}->{}", text(low), text(high)),
+        Field::Lpm { value, prefix } => format!("{}/{prefix}", text(value)),
+        Field::Ternary { value, mask } => format!("{}&&&{}", text(value), text(mask)),
+    })
+}
+
+fn call(
+    program: &Program,
+    execution: &Execution,
+    known: &mut KnownBits,
+    (table, position, data): (&Table, usize, &[Term]),
+) -> Result<Call, Unknown> {
+    let reference = table.actions.get(position).ok_or(Unknown)?;
+    let action = program.actions.get(reference.action.index()).ok_or(Unknown)?;
+    let mut arguments = Vec::with_capacity(data.len());
+    for (parameter, argument) in action.control_plane_parameters().zip(data) {
+        let value = known.of(&execution.terms, *argument);
+        let value = value.complete().ok_or(Unknown)?;
+        arguments.push((parameter.name.clone(), hexadecimal(value)));
+    }
+    Ok(Call { name: action.name.clone(), arguments })
+}
+
+/// Returns all hexadecimal digits of a number with `0x`. Leading zeros are kept, because the number
+/// of digits decides whether a script means a slice or its field.
+fn digits(bits: &Bits) -> String {
+    let count = bits.width().div_ceil(4) as usize;
+    let digits = format!("{:x}", bits.cast(bits.width(), false));
+    format!("0x{digits:0>count$}")
+}
+
+/// Returns the value of a key as scripts write it: for a key that is a slice of a field, the value
+/// of the field.
+fn of_field(program: &Program, key: &Key, value: &Bits) -> Bits {
+    let value = value.cast(value.width(), false);
+    match &key.expression.kind {
+        ExpressionKind::Slice { operand, low, .. } => match program.types.get(operand.type_id) {
+            Type::Bits { width, .. } => value.cast(width, false).shift_left(u64::from(*low)),
+            Type::Bool
+            | Type::Varbits { .. }
+            | Type::Integer
+            | Type::Error
+            | Type::Enum(_)
+            | Type::String
+            | Type::Composite(_)
+            | Type::Stack { .. }
+            | Type::ActionRun(_) => value,
+        },
+        ExpressionKind::Binary(BinaryOperator::BitAnd, left, right) => {
+            let constant = [left, right].into_iter().find_map(|operand| match &operand.kind {
+                ExpressionKind::Constant(Value::Bits(bits)) => Some(bits.clone()),
+                _ => None,
+            });
+            constant.map_or(value.clone(), |mask| value.bit_and(&mask))
+        }
+        _ => value,
+    }
+}
+
+fn defaults(
+    program: &Program,
+    restrictions: &Restrictions,
+    execution: &Execution,
+    known: &mut KnownBits,
+) -> Result<Vec<Default>, Unrealised> {
+    let mut defaults = Vec::new();
+    for (id, choice) in &execution.defaults {
+        let terms = &execution.terms;
+        // A default action matters only for packets that apply the table.
+        let mut applied = false;
+        for lookup in execution.lookups.iter().filter(|lookup| lookup.table == *id) {
+            applied |= truth(terms, known, lookup.on)?;
+        }
+        if !applied || !truth(terms, known, choice.changed)? {
+            continue;
+        }
+        let Some(table) = program.tables.get(id.index()) else { continue };
+        let position =
+            usize::try_from(number(terms, known, choice.action)?).map_err(|_| Unknown)?;
+        let data = choice.data.get(position).ok_or(Unknown)?;
+        let action = call(program, execution, known, (table, position, data))?;
+        allowed(program, restrictions, (execution, known), (table, position, data, choice.action))?;
+        defaults.push(Default { table: table.name.clone(), action });
+    }
+    Ok(defaults)
+}
+
+fn registers(
+    program: &Program,
+    execution: &Execution,
+    known: &mut KnownBits,
+) -> Result<Vec<Cell>, Unknown> {
+    let mut cells: BTreeMap<(usize, u64), Bits> = BTreeMap::new();
+    for cell in &execution.cells {
+        let terms = &execution.terms;
+        if !truth(terms, known, cell.on)? {
+            continue;
+        }
+        let index = number(terms, known, cell.index)?;
+        let value = known.of(terms, cell.value);
+        let value = value.complete().ok_or(Unknown)?;
+        if !value.is_zero() {
+            cells.insert((cell.register.index(), index), value.clone());
+        }
+    }
+    let cells = cells.into_iter().filter_map(|((register, index), value)| {
+        let register = program.externs.get(register)?.name.clone();
+        Some(Cell { register, index, value: hexadecimal(&value) })
+    });
+    Ok(cells.collect())
+}
+
+/// Returns the clone sessions and multicast groups that packets need.
+fn copies(
+    execution: &Execution,
+    known: &mut KnownBits,
+) -> Result<(Vec<Session>, Vec<Group>), Unknown> {
+    let terms = &execution.terms;
+    let (mut sessions, mut groups) = (BTreeMap::new(), BTreeMap::new());
+    for copied in &execution.copies {
+        if !truth(terms, known, copied.on)? {
+            continue;
+        }
+        let members = if copied.is_group { execution.groups } else { execution.sessions };
+        let Some(members) = members else { continue };
+        if !truth(terms, known, members.exist)? {
+            continue;
+        }
+        let small = |number: u64| u32::try_from(number).map_err(|_| Unknown);
+        let number = small(self::number(terms, known, copied.number)?)?;
+        let port = small(self::number(terms, known, members.port)?)?;
+        let instance = small(self::number(terms, known, members.instance)?)?;
+        if copied.is_group {
+            groups.insert(number, Group { group: number, port, instance });
+        } else {
+            sessions.insert(number, Session { session: number, port });
+        }
+    }
+    Ok((sessions.into_values().collect(), groups.into_values().collect()))
+}

@@ -1,0 +1,222 @@
+//! The state of a packet in the middle of its execution: a condition on the inputs, and the leaves
+//! of all variables as terms.
+//!
+//! Where paths join, their states become one, in which each leaf is a choice by the condition that
+//! distinguishes the paths. Conditions of states that exist at the same point exclude each other.
+
+use crate::term::{Term, Terms};
+
+/// A property of a packet that is no variable of the program and follows the variables in the
+/// leaves of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Special {
+    /// The parser's position in the packet, in bits.
+    Cursor,
+    /// The parser's error.
+    ParserError,
+    /// Whether a checksum was verified and is wrong.
+    ChecksumError,
+    /// The number of bytes by which `setValid` and `setInvalid` have changed the packet's length.
+    LengthChange,
+    /// The number of bytes to which the outgoing packet is truncated, all ones for no limit.
+    Truncate,
+    /// Whether the packet is to be resubmitted.
+    Resubmit,
+    /// The field list that a resubmitted packet preserves, all ones for none.
+    ResubmitList,
+    /// Whether the packet is to be recirculated.
+    Recirculate,
+    /// The field list that a recirculated packet preserves, all ones for none.
+    RecirculateList,
+    /// Whether the packet is to be cloned.
+    Clone,
+    /// The session of the clone.
+    CloneSession,
+    /// The field list that the clone preserves, all ones for none.
+    CloneList,
+}
+
+impl Special {
+    /// All properties, in the order of their leaves.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Cursor,
+        Self::ParserError,
+        Self::ChecksumError,
+        Self::LengthChange,
+        Self::Truncate,
+        Self::Resubmit,
+        Self::ResubmitList,
+        Self::Recirculate,
+        Self::RecirculateList,
+        Self::Clone,
+        Self::CloneSession,
+        Self::CloneList,
+    ];
+
+    /// Returns the number of bits of the property.
+    pub(crate) fn width(self) -> u32 {
+        match self {
+            Self::ChecksumError | Self::Resubmit | Self::Recirculate | Self::Clone => 1,
+            Self::Cursor
+            | Self::ParserError
+            | Self::LengthChange
+            | Self::Truncate
+            | Self::ResubmitList
+            | Self::RecirculateList
+            | Self::CloneSession
+            | Self::CloneList => 32,
+        }
+    }
+
+    /// Returns the value of the property at the beginning of a pass.
+    pub(crate) fn initial(self, terms: &mut Terms) -> Term {
+        match self {
+            Self::Truncate | Self::ResubmitList | Self::RecirculateList | Self::CloneList => {
+                terms.ones(self.width())
+            }
+            Self::Cursor
+            | Self::ParserError
+            | Self::ChecksumError
+            | Self::LengthChange
+            | Self::Resubmit
+            | Self::Recirculate
+            | Self::Clone
+            | Self::CloneSession => terms.zero(self.width()),
+        }
+    }
+}
+
+/// The state of a packet at a point of the program.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    /// The condition under which packets are at this point.
+    pub(crate) guard: Term,
+    /// The leaves of all variables, of the results of functions, and of each [`Special`].
+    pub(crate) leaves: Vec<Term>,
+}
+
+impl State {
+    /// Returns a leaf. A position beyond the leaves is a fault of the caller, for which the first
+    /// leaf is returned.
+    pub(crate) fn leaf(&self, position: usize) -> Term {
+        self.leaves.get(position).copied().unwrap_or(self.guard)
+    }
+
+    /// Replaces a leaf.
+    pub(crate) fn set(&mut self, position: usize, value: Term) {
+        if let Some(leaf) = self.leaves.get_mut(position) {
+            *leaf = value;
+        }
+    }
+
+    /// Returns several leaves.
+    pub(crate) fn range(&self, offset: usize, count: usize) -> Vec<Term> {
+        self.leaves.get(offset..offset + count).unwrap_or_default().to_vec()
+    }
+
+    /// Replaces several leaves.
+    pub(crate) fn set_range(&mut self, offset: usize, values: &[Term]) {
+        for (position, value) in values.iter().enumerate() {
+            self.set(offset + position, *value);
+        }
+    }
+
+    fn position(&self, special: Special) -> usize {
+        self.leaves.len() - Special::ALL.len() + special as usize
+    }
+
+    /// Returns a property of the packet.
+    pub(crate) fn special(&self, special: Special) -> Term {
+        self.leaf(self.position(special))
+    }
+
+    /// Replaces a property of the packet.
+    pub(crate) fn set_special(&mut self, special: Special, value: Term) {
+        let position = self.position(special);
+        self.set(position, value);
+    }
+
+    /// Returns the state restricted to the packets for which a condition holds, or `None` if it
+    /// holds for none.
+    pub(crate) fn when(&self, terms: &mut Terms, condition: Term) -> Option<Self> {
+        let guard = terms.and(self.guard, condition);
+        if terms.truth_of(guard) == Some(false) {
+            return None;
+        }
+        Some(Self { guard, leaves: self.leaves.clone() })
+    }
+}
+
+/// Joins two states whose guards exclude each other. `first_if` is a condition that holds for the
+/// packets of the first state and not for those of the second.
+pub(crate) fn join(terms: &mut Terms, first_if: Term, first: State, second: &State) -> State {
+    let guard = terms.or(first.guard, second.guard);
+    let mut joined = first;
+    joined.guard = guard;
+    for (leaf, other) in joined.leaves.iter_mut().zip(&second.leaves) {
+        if *leaf != *other {
+            *leaf = terms.if_then_else(first_if, *leaf, *other);
+        }
+    }
+    joined
+}
+
+/// Joins two states, of which either may be missing, by the guard of the second.
+pub(crate) fn join_any(
+    terms: &mut Terms,
+    first: Option<State>,
+    second: Option<State>,
+) -> Option<State> {
+    match (first, second) {
+        (Some(first), Some(second)) => {
+            let by = second.guard;
+            Some(join(terms, by, second, &first))
+        }
+        (first, second) => first.or(second),
+    }
+}
+
+/// The states in which packets leave a block, by the point at which they continue.
+#[derive(Debug, Default)]
+pub(crate) struct Outcomes {
+    /// The packets that reach the end of the block.
+    pub(crate) next: Option<State>,
+    /// The packets that leave the innermost loop.
+    pub(crate) breaks: Option<State>,
+    /// The packets that go to the update of the innermost loop.
+    pub(crate) continues: Option<State>,
+    /// The packets that leave the action, function, control or parser state.
+    pub(crate) returns: Option<State>,
+    /// The packets that leave the top-level control or parser.
+    pub(crate) exits: Option<State>,
+    /// The packets that the parser rejects, with the error in [`Special::ParserError`].
+    pub(crate) rejects: Option<State>,
+}
+
+impl Outcomes {
+    /// Returns the outcomes of a statement after which all packets continue.
+    pub(crate) fn next(state: State) -> Self {
+        Self { next: Some(state), ..Self::default() }
+    }
+
+    /// Adds the packets of `other` that do not reach the end of their block.
+    pub(crate) fn absorb(&mut self, terms: &mut Terms, other: Self) -> Option<State> {
+        let Self { next, breaks, continues, returns, exits, rejects } = other;
+        for (here, there) in [
+            (&mut self.breaks, breaks),
+            (&mut self.continues, continues),
+            (&mut self.returns, returns),
+            (&mut self.exits, exits),
+            (&mut self.rejects, rejects),
+        ] {
+            *here = join_any(terms, here.take(), there);
+        }
+        next
+    }
+
+    /// Adds all packets of `other`.
+    pub(crate) fn add(&mut self, terms: &mut Terms, other: Self) {
+        let next = self.absorb(terms, other);
+        self.next = join_any(terms, self.next.take(), next);
+    }
+}
