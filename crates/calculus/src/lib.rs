@@ -152,6 +152,6 @@ pub mod rational;
 
 pub use algebra::{AlgebraError, Deviation};
 pub use curve::{Curve, CurveError, Extended, Period, Piece};
-pub use interrupt::Interrupt;
+pub use interrupt::{Interrupt, Stop};
 pub use mppg::MppgError;
 pub use rational::{ParseRationalError, Rational};

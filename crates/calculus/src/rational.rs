@@ -18,7 +18,7 @@ pub use parse::ParseRationalError;
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::{Signed, ToPrimitive};
+use num_traits::{Signed, ToPrimitive, Zero};
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::Hash;
@@ -57,6 +57,23 @@ impl Rational {
         }
         let sign = if denominator < 0 { -1 } else { 1 };
         Some(Self::from_wide(i128::from(numerator) * sign, i128::from(denominator).unsigned_abs()))
+    }
+
+    /// Returns the quotient of two integers of any size, or `None` if the denominator is zero.
+    ///
+    /// ```
+    /// use calculus::Rational;
+    /// use num_bigint::BigInt;
+    ///
+    /// let third = Rational::of_parts(BigInt::from(-2), BigInt::from(-6)).expect("not zero");
+    /// assert_eq!(third, Rational::ratio(1, 3));
+    /// assert_eq!((third.numerator(), third.denominator()), (1.into(), 3.into()));
+    /// ```
+    pub fn of_parts(numerator: BigInt, denominator: BigInt) -> Option<Self> {
+        if denominator.is_zero() {
+            return None;
+        }
+        Some(Self::from_big(BigRational::new(numerator, denominator)))
     }
 
     /// Returns the quotient `numerator / denominator`. It is meant for constants. Use
@@ -110,6 +127,22 @@ impl Rational {
                 (numerator.to_string(), denominator.to_string())
             }
             Repr::Big(value) => (value.numer().to_string(), value.denom().to_string()),
+        }
+    }
+
+    /// Returns the numerator of the reduced fraction. It has the sign of the number.
+    pub fn numerator(&self) -> BigInt {
+        match &self.0 {
+            Repr::Words { numerator, .. } => BigInt::from(*numerator),
+            Repr::Big(value) => value.numer().clone(),
+        }
+    }
+
+    /// Returns the denominator of the reduced fraction, which is positive.
+    pub fn denominator(&self) -> BigInt {
+        match &self.0 {
+            Repr::Words { denominator, .. } => BigInt::from(*denominator),
+            Repr::Big(value) => value.denom().clone(),
         }
     }
 

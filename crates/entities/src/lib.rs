@@ -9,7 +9,8 @@
 //!
 //! * [`schema`]: the objects of a program, by identifier and by name.
 //! * [`value`], [`Value`], [`Data`]: values in canonical form.
-//! * [`written`]: values as people write them.
+//! * [`names`], [`plain`]: objects, values and matches as people write them; [`written`]: their numbers
+//!   and addresses.
 //! * [`Entity`], [`Update`], [`Selection`]: the subjects of writes and reads.
 //! * [`Translations`]: the numbers of the strings that controllers use for translated types.
 //! * [`DataPlane`], [`Reader`], [`Target`]: the interface of a data plane; [`write()`] applies a
@@ -21,6 +22,8 @@ mod data;
 mod entity;
 mod entry;
 mod error;
+pub mod names;
+pub mod plain;
 mod plane;
 mod replication;
 mod scalar;

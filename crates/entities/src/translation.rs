@@ -185,6 +185,13 @@ impl Translations {
         }
     }
 
+    /// Reserves a number, so that it is assigned to no string. A string that has it keeps it.
+    pub fn reserve(&self, of: TranslatedTypeId, number: u128) {
+        if let Some(pairs) = self.write().get_mut(of.index()) {
+            pairs.reserve(number);
+        }
+    }
+
     /// Returns the pairs that the updates of the present batch were assigned.
     #[must_use]
     pub fn changed(&self) -> Vec<TranslationPair> {

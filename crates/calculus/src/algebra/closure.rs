@@ -297,7 +297,7 @@ fn multiples(
             break;
         }
     }
-    let pieces = sweep::minimum_of_all(functions);
+    let pieces = sweep::minimum_of_all(functions)?;
     let repeats_from = &end - period;
     repeating(pieces, &repeats_from, period.clone(), increment.clone())
 }
@@ -334,5 +334,5 @@ fn unbounded_multiples(
         functions.push(function);
         count += Rational::ONE;
     }
-    Ok(Curve::canonical(sweep::minimum_of_all(functions), Tail::Affine))
+    Ok(Curve::canonical(sweep::minimum_of_all(functions)?, Tail::Affine))
 }

@@ -126,16 +126,16 @@ fn on_window(f: &Curve, g: &Curve, end: &Rational) -> Result<Vec<Piece>, Algebra
     // that convolution again.
     let is_worth_it = pairs > MANY_PAIRS && f != g;
     if is_worth_it && is_cheaply_sub_additive(f, pairs) && is_cheaply_sub_additive(g, pairs) {
-        let fewer_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g), end);
-        let fewer_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f), end);
+        let fewer_f = runs::cut(&sweep::where_below(&pieces_f, &pieces_g)?, end);
+        let fewer_g = runs::cut(&sweep::where_below(&pieces_g, &pieces_f)?, end);
         if fewer_f.len().saturating_mul(fewer_g.len()) < pairs / 2 {
             (runs_f, runs_g) = (fewer_f, fewer_g);
-            alone = Some(sweep::minimum(&pieces_f, &pieces_g));
+            alone = Some(sweep::minimum(&pieces_f, &pieces_g)?);
         }
     }
     let mut pieces = runs::convolve(&runs_f, &runs_g, end)?;
     if let Some(alone) = alone {
-        pieces = sweep::minimum(&pieces, &alone);
+        pieces = sweep::minimum(&pieces, &alone)?;
     }
     // A time that no split reaches has the value plus infinity.
     if pieces.first().is_none_or(|first| !first.start.is_zero()) {

@@ -20,7 +20,7 @@ impl Curve {
     /// the faster one minus infinite, somewhere, so that the result follows both curves for ever.
     pub fn minimum(&self, other: &Self) -> Result<Self, AlgebraError> {
         if self.is_ultimately_affine() && other.is_ultimately_affine() {
-            let pieces = sweep::minimum(&self.pieces, &other.pieces);
+            let pieces = sweep::minimum(&self.pieces, &other.pieces)?;
             return Ok(Self::canonical(pieces, Tail::Affine));
         }
         let (f, g) = both(self, other);
@@ -30,7 +30,7 @@ impl Curve {
             std::cmp::Ordering::Greater => slower_wins(other, &g, self, &f)?,
         };
         let end = &start + &length;
-        let pieces = sweep::minimum(&self.pieces_until(&end)?, &other.pieces_until(&end)?);
+        let pieces = sweep::minimum(&self.pieces_until(&end)?, &other.pieces_until(&end)?)?;
         repeating(pieces, &start, length, increment)
     }
 

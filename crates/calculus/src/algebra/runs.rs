@@ -178,17 +178,17 @@ pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece
     let mut functions = Vec::with_capacity(outer.len());
     for run in outer {
         interrupt::check()?;
-        let parts = inner
-            .iter()
-            .take_while(|other| &run.start + &other.start < *end)
-            .map(|other| run.convolve(other).to_pieces())
-            .collect();
-        let function = sweep::minimum_of_all(parts);
+        let mut parts = Vec::new();
+        for other in inner.iter().take_while(|other| &run.start + &other.start < *end) {
+            interrupt::step()?;
+            parts.push(run.convolve(other).to_pieces());
+        }
+        let function = sweep::minimum_of_all(parts)?;
         if !function.is_empty() {
             functions.push(function);
         }
     }
-    let mut pieces = sweep::minimum_of_all(functions);
+    let mut pieces = sweep::minimum_of_all(functions)?;
     pieces.truncate(pieces.partition_point(|piece| piece.start < *end));
     Ok(pieces)
 }

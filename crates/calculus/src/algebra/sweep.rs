@@ -5,7 +5,9 @@
 //! an interval (infinite elsewhere) and a curve have the same form, and one sweep serves all
 //! operations.
 
+use super::AlgebraError;
 use crate::curve::{Extended, Piece};
+use crate::interrupt;
 use crate::rational::Rational;
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -45,7 +47,7 @@ fn for_each_interval(
     a: &[Piece],
     b: &[Piece],
     mut visit: impl FnMut(&Rational, Segment<'_>, Segment<'_>, Option<&Rational>),
-) {
+) -> Result<(), AlgebraError> {
     let (mut next_a, mut next_b) = (a.iter().peekable(), b.iter().peekable());
     let (mut in_a, mut in_b) = (Segment { piece: None }, Segment { piece: None });
     loop {
@@ -53,8 +55,9 @@ fn for_each_interval(
             (Some(x), Some(y)) => (&x.start).min(&y.start),
             (Some(x), None) => &x.start,
             (None, Some(y)) => &y.start,
-            (None, None) => return,
+            (None, None) => return Ok(()),
         };
+        interrupt::step()?;
         if let Some(piece) = next_a.next_if(|piece| piece.start == *at) {
             in_a.piece = Some(piece);
         }
@@ -76,7 +79,10 @@ fn for_each_interval(
 ///
 /// This is the innermost loop of every convolution. It avoids copies of numbers, and arithmetic on
 /// functions that are infinite or constant.
-pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
+///
+/// # Errors
+/// Returns [`AlgebraError::Interrupted`] if the interrupt of the thread is set.
+pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Result<Vec<Piece>, AlgebraError> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let (mut next_a, mut next_b) = (a.iter().peekable(), b.iter().peekable());
     let (mut in_a, mut in_b): (Option<&Piece>, Option<&Piece>) = (None, None);
@@ -85,8 +91,9 @@ pub(crate) fn minimum(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
             (Some(x), Some(y)) => x.start.cmp(&y.start),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
-            (None, None) => return result,
+            (None, None) => return Ok(result),
         };
+        interrupt::step()?;
         let (new_a, new_b) = (order.is_le(), order.is_ge());
         if new_a {
             in_a = next_a.next();
@@ -173,7 +180,7 @@ fn around<'a>(
 
 /// Returns the pointwise minimum of two lists of pieces, which are consumed. If one function ends
 /// before the other begins, the lists are only joined to one.
-fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
+fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Result<Vec<Piece>, AlgebraError> {
     let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
         (Some(last), Some(first)) => {
             last.after == Extended::PositiveInfinity && last.start < first.start
@@ -182,17 +189,20 @@ fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Vec<Piece> {
     };
     if is_before(&a, &b) {
         a.append(&mut b);
-        a
+        Ok(a)
     } else if is_before(&b, &a) {
         b.append(&mut a);
-        b
+        Ok(b)
     } else {
         minimum(&a, &b)
     }
 }
 
 /// Returns the function `a` at times at which it lies below `b`, and plus infinity at all others.
-pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
+///
+/// # Errors
+/// Returns [`AlgebraError::Interrupted`] if the interrupt of the thread is set.
+pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Result<Vec<Piece>, AlgebraError> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let never = Extended::PositiveInfinity;
     for_each_interval(a, b, |at, in_a, in_b, next| {
@@ -223,17 +233,21 @@ pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Vec<Piece> {
                 );
             }
         }
-    });
-    result
+    })?;
+    Ok(result)
 }
 
 /// Returns the pointwise sum of two lists of pieces. The function `add` adds two values, and
 /// decides what the sum of opposite infinities is.
-pub(crate) fn sum<E>(
+///
+/// # Errors
+/// Returns the first error of `add`, or [`AlgebraError::Interrupted`] if the interrupt of the thread
+/// is set.
+pub(crate) fn sum(
     a: &[Piece],
     b: &[Piece],
-    add: impl Fn(&Rational, &Extended, &Extended) -> Result<Extended, E>,
-) -> Result<Vec<Piece>, E> {
+    add: impl Fn(&Rational, &Extended, &Extended) -> Result<Extended, AlgebraError>,
+) -> Result<Vec<Piece>, AlgebraError> {
     let mut result = Vec::with_capacity(a.len() + b.len());
     let mut failure = None;
     for_each_interval(a, b, |at, in_a, in_b, _| {
@@ -248,7 +262,7 @@ pub(crate) fn sum<E>(
                 failure.get_or_insert(error);
             }
         }
-    });
+    })?;
     match failure {
         None => Ok(result),
         Some(error) => Err(error),
@@ -266,19 +280,22 @@ pub(crate) fn negate(pieces: &mut [Piece]) {
 
 /// Returns the pointwise minimum of many lists of pieces. The lists are combined in pairs, and the
 /// results again in pairs, so that each list takes part in a logarithmic number of minima.
-pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Vec<Piece> {
+///
+/// # Errors
+/// Returns [`AlgebraError::Interrupted`] if the interrupt of the thread is set.
+pub(crate) fn minimum_of_all(mut functions: Vec<Vec<Piece>>) -> Result<Vec<Piece>, AlgebraError> {
     while functions.len() > 1 {
         let mut round = Vec::with_capacity(functions.len().div_ceil(2));
         let mut rest = functions.into_iter();
         while let Some(a) = rest.next() {
             round.push(match rest.next() {
-                Some(b) => join(a, b),
+                Some(b) => join(a, b)?,
                 None => a,
             });
         }
         functions = round;
     }
-    functions.pop().unwrap_or_default()
+    Ok(functions.pop().unwrap_or_default())
 }
 
 /// Returns the values and the limits of a list of pieces at the breakpoints in `[from, to)` and at

@@ -351,7 +351,7 @@ pub struct Analyser<'n> {
     /// bounded by linear programs too. It is computed on first use, for cyclic networks only.
     cut_by_programs: OnceLock<Result<Common<'n>, AnalysisError>>,
     /// The number of flows that [`Analyser::assess`] has finished so far.
-    assessed: AtomicUsize,
+    assessed: Arc<AtomicUsize>,
     /// The number of servers that [`Analyser::servers`] has finished so far.
     servers_bounded: AtomicUsize,
     /// The number of flows for which [`Analyser::assess`] keeps the steps of derivations.
@@ -381,7 +381,7 @@ impl<'n> Analyser<'n> {
             is_cyclic: analysed.order().is_err(),
             cut: OnceLock::new(),
             cut_by_programs: OnceLock::new(),
-            assessed: AtomicUsize::new(0),
+            assessed: Arc::default(),
             servers_bounded: AtomicUsize::new(0),
             explained: usize::MAX,
             candidates: OnceLock::new(),
@@ -397,6 +397,13 @@ impl<'n> Analyser<'n> {
     pub fn stopped_by(mut self, stop: impl Into<Interrupt>) -> Self {
         self.stop = stop.into();
         self
+    }
+
+    /// Makes [`Analyser::assess`] count the flows that it has finished in `count`, for a progress
+    /// display that outlives the analyser.
+    #[must_use]
+    pub fn counted_by(self, count: Arc<AtomicUsize>) -> Self {
+        Self { assessed: count, ..self }
     }
 
     /// Limits the number of flows for which [`Analyser::assess`] keeps the steps of derivations to

@@ -16,7 +16,7 @@ use super::copies::Copies;
 use super::elements::{Flow, FlowId, Part, Priority, Server, ServerId, Unit};
 use super::operations;
 use super::port::{Port, Ports};
-use crate::{Curve, Rational};
+use crate::{Curve, Interrupt, Rational};
 pub use build::NetworkBuilder;
 
 /// The number of servers on a path up to which a server's position is found by search. For longer
@@ -68,20 +68,25 @@ impl Network {
     /// least concave curves above arrival, shaping and maximum service curves, and the greatest
     /// convex curves below service curves, so that bounds of the outline hold for this network.
     pub(crate) fn outline(&self) -> &Self {
-        self.outline.get_or_init(|| {
-            let mut outline = self.clone();
-            outline.is_outline = true;
-            let above = |curve: &mut Curve| *curve = operations::concave_above(curve);
-            for flow in &mut outline.flows {
-                above(&mut flow.arrival);
-            }
-            for server in &mut outline.servers {
-                server.service = operations::convex_below(&server.service);
-                server.maximum_service.iter_mut().chain(&mut server.shaping).for_each(above);
-            }
-            outline.links.values_mut().for_each(above);
-            Box::new(outline)
-        })
+        // The outline is kept for later analyses, so the interrupt of this one must not spoil it.
+        let made = || Interrupt::default().watched_by(|| self.made_outline());
+        self.outline.get_or_init(made)
+    }
+
+    /// Builds the outline, see [`Network::outline`].
+    fn made_outline(&self) -> Box<Self> {
+        let mut outline = self.clone();
+        outline.is_outline = true;
+        let above = |curve: &mut Curve| *curve = operations::concave_above(curve);
+        for flow in &mut outline.flows {
+            above(&mut flow.arrival);
+        }
+        for server in &mut outline.servers {
+            server.service = operations::convex_below(&server.service);
+            server.maximum_service.iter_mut().chain(&mut server.shaping).for_each(above);
+        }
+        outline.links.values_mut().for_each(above);
+        Box::new(outline)
     }
 
     /// Returns the network with the given service curves for some of its servers.

@@ -332,6 +332,11 @@ impl Pairs {
         }
     }
 
+    /// Reserves a number, so that it is assigned to no string.
+    pub(super) fn reserve(&mut self, number: u128) {
+        self.reserved.insert(number);
+    }
+
     /// Gives a number that the program itself uses its decimal digits as its string, unless the
     /// number or that string is taken. No other string is assigned the number.
     pub(super) fn give_digits(&mut self, number: u128) {

@@ -36,7 +36,7 @@ const MAX_RECOVERED: usize = 260;
 const MAX_BITS: u64 = 6_000;
 /// The time after which the floating-point solver pauses, so that the interrupt can be checked.
 #[cfg(feature = "programs")]
-const SOLVER_SLICE: Duration = Duration::from_millis(500);
+const SOLVER_SLICE: Duration = Duration::from_millis(50);
 /// The absolute value below which a floating-point number counts as zero.
 const NEGLIGIBLE: f64 = 1e-9;
 
@@ -350,6 +350,10 @@ fn eliminate(
         }
         for (others, other_aim) in &mut equations {
             let Some(factor) = others.remove(&pivot) else { continue };
+            // Numbers may be long, so that one equation takes a millisecond.
+            if is_stopped() {
+                return None;
+            }
             for (unknown, value) in &terms {
                 let entry = others.entry(*unknown).or_default();
                 *entry -= &(&factor * value);

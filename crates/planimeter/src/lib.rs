@@ -1,6 +1,9 @@
 //! The command `planimeter`: one module per subcommand (verb), with the arguments of the subcommand
 //! and its connection to the libraries.
 //!
+//! It is a library because the Python package carries the command too, without a second copy of
+//! the code: its console script calls [`run`].
+//!
 //! The exit status is 0 for success, 1 if the measured subject failed its thresholds or a check, 2
 //! if the input was wrong, 3 if the controller to measure could not be reached, and 130 after an
 //! interrupt.
@@ -18,6 +21,7 @@ mod demo;
 mod device;
 mod dut;
 mod embedded;
+mod entry_commands;
 mod environment;
 mod failure;
 mod interrupt;
@@ -37,10 +41,13 @@ mod stf;
 mod storage;
 mod switch;
 mod tables;
+mod testgen;
 mod threshold;
 mod tls;
+mod translated;
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::parser::ValueSource;
@@ -48,15 +55,40 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use failure::Failure;
 
-fn main() -> ExitCode {
+pub use invocation::Started;
+
+/// Runs the command of this process, and returns its exit status.
+#[must_use]
+pub fn main() -> u8 {
     end_quietly_with_the_reader();
+    status(execute())
+}
+
+/// Runs the command within a process of another program, such as Python, and returns its exit
+/// status. The process must end after that. It may call this function once.
+#[must_use]
+pub fn run(started: Started) -> u8 {
+    invocation::start_as(started);
+    end_quietly_with_the_reader();
+    let status = status(execute());
+    // The standard library flushes only where it started the process.
+    let _ = std::io::stdout().flush();
+    status
+}
+
+/// Returns an exit status as a number, in which the standard library does not offer it.
+fn status(code: ExitCode) -> u8 {
+    (0..=u8::MAX).find(|number| ExitCode::from(*number) == code).unwrap_or(1)
+}
+
+fn execute() -> ExitCode {
     invocation::build().declare();
     if let Err(error) = interrupt::install() {
         eprintln!(
             "planimeter: signals cannot be handled, so Ctrl-C ends the process at once: {error}"
         );
     }
-    let matches = match command().try_get_matches_from(understood(std::env::args_os().collect())) {
+    let matches = match command().try_get_matches_from(understood(invocation::words())) {
         Ok(matches) => matches,
         Err(error) => {
             // Help and version are not failures. clap knows which stream they belong to.
@@ -82,6 +114,7 @@ fn main() -> ExitCode {
         Some(("load", _)) => Ok(switch::load()),
         Some(("switch", arguments)) => switch::run(arguments),
         Some(("tables", arguments)) => parsed(arguments, tables::run),
+        Some(("testgen", arguments)) => parsed(arguments, testgen::run),
         _ => Ok(ExitCode::from(2)),
     };
     outcome.unwrap_or_else(|failure| {
@@ -160,5 +193,6 @@ fn command() -> Command {
         .subcommand(switch::command())
         .subcommand(switch::load_command())
         .subcommand(tables::Arguments::command())
+        .subcommand(testgen::Arguments::command())
         .subcommand(manual::Arguments::command())
 }
