@@ -1,20 +1,68 @@
 //! The capacity of a table: how many entries a switch accepts, with which answer it refuses more,
-//! and how the rate of inserts changes as the table fills.
+//! how the rate of inserts changes as the table fills, how updates and packets fare in a table that
+//! is empty, half full, nearly full and full, and how much memory the entries take.
+
+mod levels;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use crate::background::Background;
+use crate::entry_number::EntryNumber;
 use crate::error::DutError;
+use crate::loaded_table::LoadedTable;
+use crate::memory::{SwitchProcess, resident};
 use crate::session::Session;
+use crate::updates::OtherTables;
 use crate::window::{Operation, Phase, Refusal, Shape, Work};
 
+pub use self::levels::Level;
+use self::levels::Levels;
+
 /// The settings of the test.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The largest number of updates in a request. Requests to small tables are smaller, so that
     /// the rate is known at several occupancies.
     pub batch: usize,
     /// The number of requests that wait for their answers at the same time.
     pub window: usize,
+    /// The time for which entries are replaced at each level of occupancy; zero to leave that out.
+    pub time: Duration,
+    /// The process of the switch, whose memory is read; `None` to leave that out.
+    pub process: Option<SwitchProcess>,
+    /// The other tables that are filled too, of a P4Runtime switch, without replacing entries.
+    pub tables: OtherTables,
+}
+
+impl Settings {
+    /// Returns the settings with which another table is filled.
+    pub(crate) fn of_other_table(&self) -> Self {
+        Self { time: Duration::ZERO, process: None, tables: OtherTables::None, ..self.clone() }
+    }
+}
+
+/// The resident memory of the switch, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The memory before the table was filled.
+    pub before: u64,
+    /// The memory when the last entry had been inserted.
+    pub full: u64,
+    /// The memory after the entries of the measurement were deleted.
+    pub after: u64,
+    /// The number of entries that were inserted in between.
+    pub entries: u64,
+}
+
+impl Memory {
+    /// Returns the memory that an entry took, in bytes; `None` if the memory did not grow, as when
+    /// the switch had kept memory from earlier entries, or had reserved it beforehand.
+    #[must_use]
+    pub fn per_entry(self) -> Option<f64> {
+        let grown = self.full.checked_sub(self.before).filter(|grown| *grown > 0)?;
+        (self.entries > 0).then(|| grown as f64 / self.entries as f64)
+    }
 }
 
 /// The reason why no further entry was inserted.
@@ -40,6 +88,8 @@ pub struct Step {
 /// The measured capacity of a table.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// The table.
+    pub table: LoadedTable,
     /// The number of entries in the table when the last one had been inserted.
     pub entries: usize,
     /// The number of entries in the table when the switch first refused an insert; `None` if it
@@ -55,19 +105,27 @@ pub struct Measured {
     /// The number of accepted entries that the switch did not list after the last insert. `None`
     /// for P4Runtime, where each update has an answer.
     pub missing: Option<u64>,
+    /// Updates and packets at levels of occupancy, from empty to full.
+    pub levels: Vec<Level>,
+    /// The packets per second; `None` without packets.
+    pub packets_per_second: Option<f64>,
+    /// The memory of the switch; `None` if it was not seen.
+    pub memory: Option<Memory>,
 }
 
 /// The number of steps in which the table is filled to its declared size, or with all usable
 /// entries if there are fewer of them or no size is declared.
 const STEPS: usize = 40;
 
-/// Fills the table until the switch refuses entries, and empties it again.
+/// Fills the table until the switch refuses entries, and empties it again. On the way, replaces
+/// entries at some levels of occupancy, while packets pass if there is a `background`.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
 pub(crate) async fn measure(
     session: &mut Session,
     settings: &Settings,
+    background: Option<&mut Background>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Measured, DutError> {
@@ -78,14 +136,22 @@ pub(crate) async fn measure(
     // Each step has several windows of requests.
     let batch = (length / (4 * settings.window)).clamp(1, settings.batch.max(1));
     let mut measured = Measured {
+        table: session.loaded_table(),
         entries: session.present(),
         first_refusal: None,
         ending: Ending::AllInserted,
         steps: Vec::new(),
         is_freed: None,
         missing: None,
+        levels: Vec::new(),
+        packets_per_second: background.as_ref().map(|packets| packets.rate()),
+        memory: None,
     };
-    let mut inserted = Vec::new();
+    let process = settings.process.map(SwitchProcess::ids).unwrap_or_default();
+    let mut levels = Levels::new(settings, background);
+    levels.measure_empty(session, &numbers, stop).await?;
+    let before = resident(&process);
+    let mut inserted: Vec<EntryNumber> = Vec::new();
     let mut unused = None;
     for step in numbers.chunks(length) {
         let work = Work { operation: Operation::Insert, numbers: step, batch };
@@ -104,6 +170,7 @@ pub(crate) async fn measure(
         }
     }
     measured.missing = session.missing()?;
+    let full = resident(&process);
     let never = AtomicBool::new(false);
     if let Some(unused) = unused
         && let Some(last) = inserted.pop()
@@ -116,9 +183,14 @@ pub(crate) async fn measure(
         measured.is_freed = Some(!again.accepted.is_empty());
         inserted.extend(again.accepted);
     }
-    let batch = settings.batch;
-    let empty = Work { operation: Operation::Delete, numbers: &inserted, batch };
+    let count = inserted.len();
+    levels.measure_filled(session, &mut inserted, stop).await?;
+    measured.levels = levels.found;
+    let empty = Work { operation: Operation::Delete, numbers: &inserted, batch: settings.batch };
     session.write(empty, shape, &never).await?;
+    if let (Some(before), Some(full), Some(after)) = (before, full, resident(&process)) {
+        measured.memory = Some(Memory { before, full, after, entries: count as u64 });
+    }
     Ok(measured)
 }
 

@@ -19,8 +19,10 @@
 //! ([`timeouts`]). Packets that are sent faster than a meter lets them pass show its rates and
 //! bursts ([`meters`]), and random flows how a group distributes them over its members
 //! ([`groups`]). The commit of a pipeline shows whether packets and entries survive it
-//! ([`commits`]).
+//! ([`commits`]). Packets that pass through the switch while its control channel is busy show what
+//! updates, reads and full tables cost forwarding ([`background`]).
 
+pub mod background;
 pub mod capacity;
 mod clock;
 pub mod commits;
@@ -31,11 +33,13 @@ mod entries;
 mod entry_number;
 mod error;
 mod flows;
+mod forwarded;
 pub mod groups;
 mod key_kind;
 mod leaving_flow;
 pub mod live;
 mod loaded_table;
+mod memory;
 pub mod meters;
 mod outlet;
 mod pace;
@@ -61,6 +65,7 @@ pub use entry_number::{EntryNumber, Variant};
 pub use error::DutError;
 pub use flows::{FlowMatch, OwnFlows};
 pub use key_kind::KeyKind;
+pub use memory::SwitchProcess;
 pub use outlet::Outlet;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening};

@@ -5,15 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use entities::schema::MatchKind;
 use openflow::{DatapathId, Version};
 
+use crate::background::Background;
 use crate::entries::{EntryMaker, OwnFile};
 use crate::error::DutError;
 use crate::flows::OwnFlows;
 use crate::session::{Channel, OpenFlowChannel, P4RuntimeChannel, Session};
 use crate::target::Target;
+use crate::updates::OtherTables;
 use crate::watch::Watch;
 use crate::{
-    capacity, commits, counters, digests, groups, live, meters, reads, roles, slow_path, sustained,
-    timeouts, updates,
+    background, capacity, commits, counters, digests, groups, live, meters, reads, roles,
+    slow_path, sustained, timeouts, updates,
 };
 
 /// The tests that are made, and the entries that they use.
@@ -33,6 +35,9 @@ pub struct Plan {
     pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
+    /// The settings of the packets that pass through the switch during the tests of updates, reads
+    /// and capacity; `None` to make these without packets. The packets are part of the [`Target`].
+    pub background: Option<background::Settings>,
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
     /// of the [`Target`].
     pub effects: Option<live::Settings>,
@@ -117,8 +122,8 @@ pub struct Outcome {
     pub reads: Option<reads::Measured>,
     /// The age of a counter; `None` if it was not measured.
     pub counters: Option<counters::Measured>,
-    /// The capacity of the table; `None` if it was not measured.
-    pub capacity: Option<capacity::Measured>,
+    /// The capacity of the table, and of the other tables of the plan; empty if it was not measured.
+    pub capacity: Vec<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
     /// The slow path; `None` if it was not measured.
@@ -160,9 +165,13 @@ pub fn measure(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = target.open(plan.entries, stop, watch).await?;
-        let others = match &plan.updates {
-            Some(settings) => updates::other_tables(&mut session, &settings.tables)?,
-            None => Vec::new(),
+        let mut others = |tables: Option<&OtherTables>| match tables {
+            Some(tables) => updates::other_tables(&mut session, tables),
+            None => Ok(Vec::new()),
+        };
+        let others = Others {
+            updates: others(plan.updates.as_ref().map(|settings| &settings.tables))?,
+            capacity: others(plan.capacity.as_ref().map(|settings| &settings.tables))?,
         };
         let mut outcome = Outcome {
             subject: subject(&mut session),
@@ -170,7 +179,7 @@ pub fn measure(
             sustained: None,
             reads: None,
             counters: None,
-            capacity: None,
+            capacity: Vec::new(),
             effects: None,
             slow_path: None,
             digests: None,
@@ -214,12 +223,17 @@ pub fn measure(
     })
 }
 
+/// The makers of entries for the further tables of two tests.
+struct Others {
+    updates: Vec<EntryMaker>,
+    capacity: Vec<EntryMaker>,
+}
+
 /// A measurement under way.
 struct Course<'a> {
     target: &'a Target,
     plan: &'a Plan,
-    /// The makers of entries for the further tables of the test of updates.
-    others: Vec<EntryMaker>,
+    others: Others,
     stop: &'a AtomicBool,
 }
 
@@ -234,8 +248,12 @@ impl Course<'_> {
         let is_stopped = || stop.load(Ordering::Relaxed);
         if let Some(settings) = &plan.updates {
             let mut step = |done, of| watch.step("updates", done, of);
-            outcome.updates =
-                updates::measure(session, settings, &self.others, stop, &mut step).await?;
+            let mut packets = self.background(session, &mut outcome.notes).await?;
+            let own = packets.as_mut();
+            let found =
+                updates::measure(session, settings, &self.others.updates, own, stop, &mut step)
+                    .await;
+            outcome.updates = closed(packets, session, found).await?;
         }
         if let (Some(settings), false) = (&plan.sustained, is_stopped()) {
             let mut step = |done, of| watch.step("sustained rate", done, of);
@@ -243,7 +261,10 @@ impl Course<'_> {
         }
         if let (Some(settings), false) = (&plan.reads, is_stopped()) {
             let mut step = |done, of| watch.step("reads", done, of);
-            outcome.reads = Some(reads::measure(session, settings, stop, &mut step).await?);
+            let mut packets = self.background(session, &mut outcome.notes).await?;
+            let own = packets.as_mut();
+            let found = reads::measure(session, settings, own, stop, &mut step).await;
+            outcome.reads = Some(closed(packets, session, found).await?);
         }
         if let (Some(settings), false) = (&plan.counters, is_stopped()) {
             outcome.counters = self.counters(session, settings, watch).await?;
@@ -258,7 +279,11 @@ impl Course<'_> {
         }
         if let (Some(settings), false) = (&plan.capacity, is_stopped()) {
             let mut step = |done, of| watch.step("capacity", done, of);
-            outcome.capacity = Some(capacity::measure(session, settings, stop, &mut step).await?);
+            let mut packets = self.background(session, &mut outcome.notes).await?;
+            let own = packets.as_mut();
+            let found = capacity::measure(session, settings, own, stop, &mut step).await;
+            outcome.capacity.push(closed(packets, session, found).await?);
+            self.other_capacities(session, settings, watch, &mut outcome.capacity).await?;
         }
         if let (Some(settings), false) = (&plan.effects, is_stopped()) {
             let (mut atomicities, mut unimplemented) = (Vec::new(), Vec::new());
@@ -349,6 +374,59 @@ impl Course<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Fills the other tables, one after the other, and turns to the first table again.
+    async fn other_capacities(
+        &self,
+        session: &mut Session,
+        settings: &capacity::Settings,
+        watch: &mut dyn Watch,
+        found: &mut Vec<capacity::Measured>,
+    ) -> Result<(), DutError> {
+        let settings = settings.of_other_table();
+        let mut first = None;
+        for maker in &self.others.capacity {
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let before = session.turn_to(maker.clone()).await?;
+            first.get_or_insert(before);
+            let mut step = |done, of| watch.step("capacity", done, of);
+            found.push(capacity::measure(session, &settings, None, self.stop, &mut step).await?);
+        }
+        if let Some(first) = first {
+            session.turn_to(first).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the packets that pass through the switch during a test. If the switch does not take
+    /// their entries, the test is made without them, and a note says so.
+    async fn background(
+        &self,
+        session: &mut Session,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Background>, DutError> {
+        let Some(settings) = self.plan.background else { return Ok(None) };
+        let why = match Background::open(session, self.target, settings, self.stop).await {
+            Ok(Some(opened)) => return Ok(Some(opened)),
+            Ok(None) => "no packet of the program shows an entry".to_owned(),
+            Err(
+                error @ (DutError::NoRules
+                | DutError::OtherProgram
+                | DutError::NotShown { .. }
+                | DutError::Request { .. }),
+            ) => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        let note = format!(
+            "packets: Updates, reads and capacity were measured without packets through the switch: {why}."
+        );
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+        Ok(None)
     }
 
     async fn counters(
@@ -462,6 +540,21 @@ impl Course<'_> {
             }
         })
     }
+}
+
+/// Deletes the entries of the packets that passed during a test, and returns what the test found.
+async fn closed<T>(
+    packets: Option<Background>,
+    session: &mut Session,
+    found: Result<T, DutError>,
+) -> Result<T, DutError> {
+    let closed = match packets {
+        Some(packets) => packets.close(session).await,
+        None => Ok(()),
+    };
+    let found = found?;
+    closed?;
+    Ok(found)
 }
 
 fn subject(session: &mut Session) -> Subject {

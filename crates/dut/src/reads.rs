@@ -1,8 +1,10 @@
-//! The rate of reads: how many entries of a table a switch sends in a second.
+//! The rate of reads: how many entries of a table a switch sends in a second, and what that costs
+//! packets which pass through it meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::background::{Background, Cost};
 use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
@@ -33,18 +35,23 @@ pub struct Measured {
     pub wrong: usize,
     /// The number of all reads.
     pub reads: usize,
+    /// The packets that passed through the switch during the reads, and before each round; `None`
+    /// without packets.
+    pub packets: Option<Cost>,
     /// Whether this program was the limit in most rounds: its thread, which decodes the entries,
     /// ran nearly all the time.
     pub is_limited_here: bool,
 }
 
-/// Inserts entries, reads the whole table repeatedly, and deletes the entries.
+/// Inserts entries, reads the whole table repeatedly, and deletes the entries. With `background`,
+/// packets pass for the time of a round before each round, and during it.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
 pub(crate) async fn measure(
     session: &mut Session,
     settings: &Settings,
+    mut background: Option<&mut Background>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Measured, DutError> {
@@ -54,28 +61,73 @@ pub(crate) async fn measure(
     let fill = Work { operation: Operation::Insert, numbers: &numbers, batch: BATCH };
     let filled = session.write(fill, shape, stop).await?;
     let expected = session.present() + filled.accepted.len();
-    let mut measured =
-        Measured { expected, rates: Vec::new(), wrong: 0, reads: 0, is_limited_here: false };
+    let packets =
+        background.as_ref().map(|packets| Cost { rate: packets.rate(), ..Cost::default() });
+    let mut measured = Measured {
+        expected,
+        rates: Vec::new(),
+        wrong: 0,
+        reads: 0,
+        packets,
+        is_limited_here: false,
+    };
     let mut busy = 0;
     for round in 0..settings.rounds {
         progress(round.into(), settings.rounds.into());
-        let (began, processor) = (Instant::now(), processor_time());
-        let mut entries = 0;
-        while began.elapsed() < settings.time && !stop.load(Ordering::Relaxed) {
-            let found = session.read().await?;
-            entries += found;
-            measured.reads += 1;
-            measured.wrong += usize::from(found != expected);
-        }
+        let reading = Reading::make(session, expected, settings.time, stop);
+        let one = match (&mut background, &mut measured.packets) {
+            (Some(packets), Some(cost)) => {
+                // The reading has not begun yet.
+                cost.idle.append(packets.pause(settings.time).await?);
+                let (one, beside) = packets.during(reading).await?;
+                cost.busy.append(beside);
+                one
+            }
+            (_, _) => reading.await?,
+        };
+        measured.reads += one.reads;
+        measured.wrong += one.wrong;
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let time = began.elapsed().as_secs_f64();
-        measured.rates.push(entries as f64 / time);
-        busy += usize::from((processor_time() - processor).as_secs_f64() >= BUSY * time);
+        measured.rates.push(one.entries as f64 / one.time);
+        busy += usize::from(one.processor >= BUSY * one.time);
     }
     measured.is_limited_here = 2 * busy > measured.rates.len();
     let empty = Work { operation: Operation::Delete, numbers: &filled.accepted, batch: BATCH };
     session.write(empty, shape, &AtomicBool::new(false)).await?;
     Ok(measured)
+}
+
+/// The reads of one round.
+struct Reading {
+    entries: usize,
+    reads: usize,
+    wrong: usize,
+    /// The time in seconds.
+    time: f64,
+    /// The processor time of this thread in seconds.
+    processor: f64,
+}
+
+impl Reading {
+    /// Reads a table of `expected` entries again and again for some time.
+    async fn make(
+        session: &mut Session,
+        expected: usize,
+        time: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Self, DutError> {
+        let (began, processor) = (Instant::now(), processor_time());
+        let mut one = Self { entries: 0, reads: 0, wrong: 0, time: 0.0, processor: 0.0 };
+        while began.elapsed() < time && !stop.load(Ordering::Relaxed) {
+            let found = session.read().await?;
+            one.entries += found;
+            one.reads += 1;
+            one.wrong += usize::from(found != expected);
+        }
+        one.time = began.elapsed().as_secs_f64();
+        one.processor = (processor_time() - processor).as_secs_f64();
+        Ok(one)
+    }
 }

@@ -4,23 +4,24 @@
 mod openflow;
 mod p4runtime;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 use controllers::openflow::ServerTls;
 
-use crate::entries::{EntryFile, EntryMaker, OwnFile};
-use crate::entry_number::EntryNumber;
+use crate::entries::{EntryFile, EntryMaker, OwnFile, key};
+use crate::entry_number::{EntryNumber, Variant};
 use crate::error::DutError;
 use crate::flows::{FlowMatch, OwnFlows};
 use crate::loaded_table::LoadedTable;
 use crate::sustained::trial::Trial;
 use crate::watch::Watch;
-use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
+use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Sent, Shape, Work};
 
 pub(crate) use self::openflow::{CountRequest, OpenFlowChannel, Reply, refused};
 pub(crate) use self::p4runtime::{
@@ -29,6 +30,9 @@ pub(crate) use self::p4runtime::{
 
 /// The number of flows that are made for tests which do not use those of a file.
 const LENT: u64 = 10_000;
+/// The time to wait for a further connection of an OpenFlow switch. Open vSwitch tries again at
+/// intervals of up to 8 s.
+const CONNECTS: Duration = Duration::from_secs(15);
 /// The number of updates in one request of [`Session::restore`].
 const RESTORED: usize = 100;
 
@@ -97,6 +101,13 @@ pub(crate) struct Difference {
 pub(crate) struct Room {
     pub(crate) filled: Vec<EntryNumber>,
     pub(crate) free: Vec<EntryNumber>,
+}
+
+/// The entries of a session before some of them were set aside.
+pub(crate) struct Aside {
+    numbers: Vec<EntryNumber>,
+    /// The number of entries in the table of the session that were set aside.
+    count: usize,
 }
 
 impl Session {
@@ -188,6 +199,40 @@ impl Session {
         }
     }
 
+    /// Connects controllers until there are `count`: primaries of further roles over P4Runtime,
+    /// further connections of the switch over OpenFlow. Returns why the switch does not take one of
+    /// them; `None` if it takes all.
+    pub(crate) async fn connect(
+        &mut self,
+        count: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<Refusal>, DutError> {
+        let tried = match count {
+            0 | 1 => return Ok(None),
+            _ => self.lend(1).first().copied().ok_or_else(|| self.too_few("controllers", 1))?,
+        };
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.connect_others(count, tried).await,
+            Channel::OpenFlow(channel) => channel.accept_others(count, CONNECTS, stop),
+        }
+    }
+
+    /// Lets `count` of the connected controllers send the requests of the next series.
+    pub(crate) fn activate(&mut self, count: usize) {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.activate(count),
+            Channel::OpenFlow(channel) => channel.activate(count),
+        }
+    }
+
+    /// Ends the connections of all controllers but the first.
+    pub(crate) fn disconnect_others(&mut self) {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.disconnect_others(),
+            Channel::OpenFlow(channel) => channel.disconnect_others(),
+        }
+    }
+
     /// Returns the control channel.
     pub(crate) fn channel(&mut self) -> &mut Channel {
         &mut self.channel
@@ -259,18 +304,17 @@ impl Session {
         shape: Shape,
         stop: &AtomicBool,
     ) -> Result<Phase, DutError> {
-        let Work { operation, numbers, batch } = work;
+        let Work { operation, numbers, .. } = work;
         if operation == Operation::Insert {
             // Also those whose answer is never seen.
             self.owned.extend(numbers);
         }
-        let (phase, sent) = match &mut self.channel {
+        let Sent { phase, unsent } = match &mut self.channel {
             Channel::P4Runtime(channel) => channel.send(work, shape, atomicity, stop).await?,
             Channel::OpenFlow(channel) => channel.send(work, shape, stop)?,
         };
         if operation == Operation::Insert {
-            let unsent = numbers.get(sent.saturating_mul(batch.max(1))..).unwrap_or_default();
-            self.disown(unsent);
+            self.disown(&unsent);
         }
         if operation == Operation::Delete {
             self.disown(&phase.accepted);
@@ -363,6 +407,46 @@ impl Session {
         let lent: Vec<EntryNumber> = lendable.iter().take(count).copied().collect();
         self.owned.extend(&lent);
         lent
+    }
+
+    /// Sets entries aside that another part of the measurement has inserted into a P4Runtime switch,
+    /// given by table and key. Until they are taken back, they count as present, and no test
+    /// writes them.
+    pub(crate) fn set_keys_aside(&mut self, keys: &[(u32, Vec<u8>)]) -> Aside {
+        let numbers = self.numbers.clone();
+        let Channel::P4Runtime(channel) = &self.channel else { return Aside { numbers, count: 0 } };
+        let maker = channel.maker();
+        let table = u32::from(maker.table().id);
+        let own: HashSet<&[u8]> =
+            keys.iter().filter(|(of, _)| *of == table).map(|(_, key)| key.as_slice()).collect();
+        if !own.is_empty() {
+            self.numbers.retain(|number| {
+                !own.contains(key(&maker.entry(*number, Variant::First)).as_slice())
+            });
+        }
+        self.present += own.len();
+        Aside { numbers, count: own.len() }
+    }
+
+    /// Sets aside `count` flows that another part of the measurement has inserted into an OpenFlow
+    /// switch. Those in `taken` are flows of this session.
+    pub(crate) fn set_flows_aside(&mut self, taken: &HashSet<EntryNumber>, count: usize) -> Aside {
+        let numbers = self.numbers.clone();
+        self.numbers.retain(|number| !taken.contains(number));
+        self.present += count;
+        if let Channel::OpenFlow(channel) = &mut self.channel {
+            channel.set_aside(count);
+        }
+        Aside { numbers, count }
+    }
+
+    /// Takes entries back, after they were deleted.
+    pub(crate) fn take_back(&mut self, aside: Aside) {
+        self.numbers = aside.numbers;
+        self.present = self.present.saturating_sub(aside.count);
+        if let Channel::OpenFlow(channel) = &mut self.channel {
+            channel.take_back(aside.count);
+        }
     }
 
     fn disown(&mut self, numbers: &[EntryNumber]) {

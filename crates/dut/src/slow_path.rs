@@ -19,7 +19,7 @@ use p4runtime::proto::v1;
 use packetio::Port;
 use statistics::Ordered;
 
-use self::bench::{Bench, Crossed, Pace, Trial};
+use self::bench::{Bench, Crossed, Pace};
 use self::control::{Control, DefaultEntry, OpenFlowControl, P4RuntimeControl};
 use crate::entry_number::EntryNumber;
 use crate::error::DutError;
@@ -30,12 +30,14 @@ use crate::session::{Device, OpenFlowChannel, P4RuntimeChannel};
 use crate::window::Operation;
 
 pub use self::direction::Direction;
-pub use self::figures::{Crossing, Load, Measured, Reaction};
+pub use self::figures::{Crossing, Load, Measured, Reaction, Updates};
 pub use self::packets::{Packets, ReactiveFlow, Route, Traffic};
 pub use self::tally::Counts;
 
 /// The shares of the measured rate at which delays are measured.
 const LOADS: [f64; 3] = [0.1, 0.5, 0.9];
+/// The share at which packets go to the controller while entries are updated.
+const BESIDE_UPDATES: f64 = 0.5;
 
 /// The settings of the test.
 #[derive(Clone, Copy, Debug)]
@@ -220,7 +222,12 @@ async fn measure<C: Control>(
         };
         done += u64::from(settings.rounds);
         let Some(route) = route else { continue };
-        let crossing = crossing(bench, direction, route, settings, stop).await?;
+        // Packets of the controller and updates share a channel in any case.
+        let updated = match direction {
+            Direction::PacketIn => packets.unrelated_entry(route),
+            Direction::PacketOut => None,
+        };
+        let crossing = crossing(bench, direction, route, updated, settings, stop).await?;
         progress(done, steps);
         if is_stopped() {
             return Ok(measured);
@@ -246,12 +253,14 @@ async fn measure<C: Control>(
     Ok(measured)
 }
 
-/// Measures the rate in one direction, and then the delays at several loads. The rate alone is
-/// measured if the test is stopped meanwhile.
+/// Measures the rate in one direction, and then the delays at several loads, of which one has
+/// updates of the entry `updated` beside it. The rate alone is measured if the test is stopped
+/// meanwhile.
 async fn crossing<C: Control>(
     bench: &mut Bench<'_, C>,
     direction: Direction,
     route: &Route,
+    updated: Option<&C::Entry>,
     settings: &Settings,
     stop: &AtomicBool,
 ) -> Result<Crossing, DutError> {
@@ -268,7 +277,7 @@ async fn crossing<C: Control>(
     let mut limited = 0;
     // The first round warms the caches of the switch and is not counted.
     for round in 0..=settings.rounds {
-        let trial = bench.trial(crossed).await?;
+        let trial = bench.trial(crossed, None).await?;
         if stop.load(Ordering::Relaxed) {
             return Ok(crossing);
         }
@@ -281,7 +290,7 @@ async fn crossing<C: Control>(
     crossing.is_limited_here = 2 * limited > crossing.rates.len();
     let mean = crossing.rates.iter().sum::<f64>() / crossing.rates.len().max(1) as f64;
     if mean > 0.0 {
-        crossing.loads = loads(bench, crossed, mean, settings.rounds).await?;
+        crossing.loads = loads(bench, crossed, mean, updated, settings.rounds).await?;
     }
     Ok(crossing)
 }
@@ -291,23 +300,31 @@ async fn loads<C: Control>(
     bench: &mut Bench<'_, C>,
     crossed: Crossed<'_>,
     highest: f64,
+    updated: Option<&C::Entry>,
     rounds: u32,
 ) -> Result<Vec<Load>, DutError> {
-    let mut loads = LOADS.map(|share| Load {
+    let load = |share: f64, updates: Option<Updates>| Load {
         share,
         rate: share * highest,
         delays: Vec::new(),
         counts: Counts::default(),
-    });
+        updates,
+    };
+    let mut loads: Vec<Load> = LOADS.into_iter().map(|share| load(share, None)).collect();
+    loads.extend(updated.map(|_| load(BESIDE_UPDATES, Some(Updates::default()))));
     for _ in 0..rounds {
         for load in &mut loads {
             let at_load = Crossed { pace: Pace::Rate(load.rate), ..crossed };
-            let Trial { delays, counts, .. } = bench.trial(at_load).await?;
-            load.delays.push(Ordered::of(delays));
-            load.counts.add(counts);
+            let beside = updated.filter(|_| load.updates.is_some());
+            let trial = bench.trial(at_load, beside).await?;
+            load.delays.push(Ordered::of(trial.delays));
+            load.counts.add(trial.counts);
+            if let Some(updates) = &mut load.updates {
+                updates.rates.push(trial.updates as f64 / crossed.time.as_secs_f64());
+            }
         }
     }
-    Ok(loads.into())
+    Ok(loads)
 }
 
 #[cfg(test)]

@@ -176,6 +176,11 @@ impl<C: Clock> PacketStream<C> {
         &self.passages
     }
 
+    /// Returns whether a packet has not arrived.
+    pub(crate) fn is_missing_packets(&self) -> bool {
+        self.missing > 0
+    }
+
     /// Sends a packet. Returns whether the interface took it.
     pub(crate) fn send(&mut self, one: Departure<'_>) -> Result<bool, DutError> {
         self.frame.clear();

@@ -8,8 +8,9 @@
 //! arrives. The rates of the rounds are independent samples.
 //!
 //! Loads differ in one property from a base: in the number of updates in a request, in the number
-//! of entries that the table has beforehand, or in the atomicity of requests. Further tables are
-//! measured with the base load.
+//! of entries that the table has beforehand, in the atomicity of requests, in the number of
+//! controllers that send them, or in that packets pass through the switch meanwhile. Further tables
+//! are measured with the base load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,6 +20,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::seq::SliceRandom;
 use statistics::Ordered;
 
+use crate::background::{Background, Cost, Forwarded, beside};
 use crate::entries::{EntryMaker, MakerError};
 use crate::error::DutError;
 use crate::session::{Channel, Session};
@@ -34,19 +36,33 @@ const FILLED: usize = 100;
 pub struct Load {
     /// The number of updates in a request.
     pub batch: usize,
-    /// The number of requests that wait for their answers at the same time.
+    /// The number of requests that wait for their answers at the same time, those of all controllers
+    /// together.
     pub window: usize,
     /// The percentage of the table that is filled beforehand, from 0 to 99.
     pub occupancy: u8,
     /// The treatment of a request of which an update is refused. OpenFlow has only one kind.
     pub atomicity: BatchAtomicity,
+    /// The number of controllers that send requests: primaries of different roles over P4Runtime,
+    /// connections of the switch over OpenFlow.
+    pub controllers: usize,
+    /// Whether packets pass through the switch meanwhile.
+    pub has_packets: bool,
 }
 
 impl Load {
-    /// Returns a load of an empty table, in which each update is refused on its own.
+    /// Returns a load of an empty table by one controller and without packets, in which each update
+    /// is refused on its own.
     #[must_use]
     pub fn new(batch: usize, window: usize) -> Self {
-        Self { batch, window, occupancy: 0, atomicity: BatchAtomicity::ContinueOnError }
+        Self {
+            batch,
+            window,
+            occupancy: 0,
+            atomicity: BatchAtomicity::ContinueOnError,
+            controllers: 1,
+            has_packets: false,
+        }
     }
 }
 
@@ -92,8 +108,13 @@ pub struct Measured {
     /// The number of entries that the table had before the updates of the last round.
     pub before: usize,
     /// The answer with which the switch refused the atomicity of the load as one that it does not
-    /// implement; there are no rounds then.
+    /// implement, or one of its controllers; there are no rounds then.
     pub unimplemented: Option<Refusal>,
+    /// The packets that passed through the switch before each round, while its control channel was
+    /// idle; `None` for a load without packets.
+    pub idle: Option<Forwarded>,
+    /// The packets per second; 0 without packets.
+    pub packets_per_second: f64,
     /// The phase of each round.
     pub rounds: Vec<Phase>,
 }
@@ -135,6 +156,33 @@ impl Measured {
     #[must_use]
     pub fn missing(&self) -> Option<u64> {
         self.rounds.iter().filter_map(|phase| phase.missing).reduce(|one, other| one + other)
+    }
+
+    /// Returns the packets that passed while the control channel was idle, and those that passed
+    /// during the updates; `None` for a load without packets.
+    #[must_use]
+    pub fn packets(&self) -> Option<Cost> {
+        let idle = self.idle.clone()?;
+        let mut busy = Forwarded::default();
+        self.rounds.iter().for_each(|phase| busy.append(phase.packets.clone()));
+        Some(Cost { rate: self.packets_per_second, idle, busy })
+    }
+
+    /// Returns the smallest share that a controller had of the accepted updates, relative to an
+    /// equal one, in all rounds; `None` for a single controller, or if the series are too short for
+    /// all controllers to have a part in them.
+    #[must_use]
+    pub fn least_share(&self) -> Option<f64> {
+        if self.has_short_series() {
+            return None;
+        }
+        let mut sums = vec![0; self.load.controllers];
+        for phase in &self.rounds {
+            sums.iter_mut().zip(&phase.by_controller).for_each(|(sum, more)| *sum += more);
+        }
+        let all: u64 = sums.iter().sum();
+        let least = sums.iter().min().filter(|_| sums.len() > 1 && all > 0)?;
+        Some(*least as f64 * sums.len() as f64 / all as f64)
     }
 
     /// Returns the part that limited the rate, as most rounds tell.
@@ -195,17 +243,22 @@ pub(crate) async fn measure(
     session: &mut Session,
     settings: &Settings,
     others: &[EntryMaker],
+    background: Option<&mut Background>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Vec<Measured>, DutError> {
-    let loads = fitting(session, &settings.loads);
+    let has_packets = background.is_some();
+    let loads = settings.loads.iter().filter(|load| has_packets || !load.has_packets);
+    let loads = fitting(session, &loads.copied().collect::<Vec<_>>());
     let all = (loads.len() + others.len()) as u64 * u64::from(settings.rounds);
     let mut done = 0;
     let mut step = || {
         done += 1;
         progress(done, all);
     };
-    let mut measured = on_table(session, settings, &loads, stop, &mut step).await?;
+    let measured = on_table(session, settings, &loads, background, stop, &mut step).await;
+    session.disconnect_others();
+    let mut measured = measured?;
     let mut first = None;
     for maker in others {
         if stop.load(Ordering::Relaxed) {
@@ -213,7 +266,8 @@ pub(crate) async fn measure(
         }
         let before = session.turn_to(maker.clone()).await?;
         first.get_or_insert(before);
-        measured.extend(on_table(session, settings, &[settings.base], stop, &mut step).await?);
+        let loads = [settings.base];
+        measured.extend(on_table(session, settings, &loads, None, stop, &mut step).await?);
     }
     if let Some(first) = first {
         session.turn_to(first).await?;
@@ -241,10 +295,12 @@ async fn on_table(
     session: &mut Session,
     settings: &Settings,
     loads: &[Load],
+    mut background: Option<&mut Background>,
     stop: &AtomicBool,
     step: &mut dyn FnMut(),
 ) -> Result<Vec<Measured>, DutError> {
     let table = session.loaded_table();
+    let rate = background.as_ref().map_or(0.0, |packets| packets.rate());
     let mut measured = Vec::new();
     for load in loads {
         let unimplemented = match load.atomicity {
@@ -253,12 +309,18 @@ async fn on_table(
                 session.refusal_of(load.atomicity).await?
             }
         };
+        let unimplemented = match unimplemented {
+            None => session.connect(load.controllers, stop).await?,
+            Some(refusal) => Some(refusal),
+        };
         measured.extend(Operation::ALL.map(|operation| Measured {
             table: table.clone(),
             load: *load,
             operation,
             before: session.present(),
             unimplemented: unimplemented.clone(),
+            idle: load.has_packets.then(Forwarded::default),
+            packets_per_second: if load.has_packets { rate } else { 0.0 },
             rounds: Vec::new(),
         }));
     }
@@ -270,7 +332,9 @@ async fn on_table(
             let own = measured.chunks_exact_mut(Operation::ALL.len()).nth(chosen);
             let (Some(load), Some(own)) = (loads.get(chosen), own) else { continue };
             if own.iter().all(|one| one.unimplemented.is_none()) {
-                let Round { phases, before } = round(session, *load, settings.time, stop).await?;
+                let packets = background.as_deref_mut().filter(|_| load.has_packets);
+                let found = round(session, *load, settings.time, packets, stop).await?;
+                let Round { phases, before, idle } = found;
                 if stop.load(Ordering::Relaxed) {
                     measured.retain(|one| !one.rounds.is_empty());
                     return Ok(measured);
@@ -278,6 +342,9 @@ async fn on_table(
                 for (one, phase) in own.iter_mut().zip(phases) {
                     one.before = before;
                     one.rounds.push(phase);
+                    if let Some(all) = &mut one.idle {
+                        all.append(idle.clone());
+                    }
                 }
             }
             step();
@@ -292,15 +359,19 @@ struct Round {
     phases: [Phase; 3],
     /// The number of entries that the table had before.
     before: usize,
+    /// The packets that passed before the updates.
+    idle: Forwarded,
 }
 
 /// Fills the table as the load demands. Then inserts, modifies and deletes entries, and repeats
 /// this until inserts have taken `time`, no entry was accepted or `stop` is set. In the end deletes
-/// the entries with which the table was filled.
+/// the entries with which the table was filled. With `background`, packets pass for `time` before
+/// the updates, and during them.
 async fn round(
     session: &mut Session,
     load: Load,
     time: Duration,
+    mut background: Option<&mut Background>,
     stop: &AtomicBool,
 ) -> Result<Round, DutError> {
     let room = session.room(load.occupancy);
@@ -308,6 +379,10 @@ async fn round(
     let fill = Work { operation: Operation::Insert, numbers: &room.filled, batch: FILLED };
     let filled = session.write(fill, whole, stop).await?.accepted;
     let before = session.present() + filled.len();
+    let idle = match &mut background {
+        Some(packets) => packets.pause(time).await?,
+        None => Forwarded::default(),
+    };
     let mut phases = Operation::ALL.map(|_| Phase::default());
     loop {
         let [insert, ..] = &phases;
@@ -317,7 +392,11 @@ async fn round(
             let time = (operation == Operation::Insert).then_some(left);
             let shape = Shape { window: load.window, time };
             let work = Work { operation, numbers: &numbers, batch: load.batch };
-            let mut series = session.write_with(load.atomicity, work, shape, stop).await?;
+            session.activate(load.controllers);
+            let writing = session.write_with(load.atomicity, work, shape, stop);
+            let written = beside(background.as_deref_mut(), writing).await;
+            session.activate(1);
+            let mut series = written?;
             if operation == Operation::Insert {
                 series.missing = session.missing()?;
                 numbers.clone_from(&series.accepted);
@@ -331,5 +410,5 @@ async fn round(
     }
     let empty = Work { operation: Operation::Delete, numbers: &filled, batch: FILLED };
     session.write(empty, whole, &AtomicBool::new(false)).await?;
-    Ok(Round { phases, before })
+    Ok(Round { phases, before, idle })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use statistics::Ordered;
 
 use crate::entry_number::EntryNumber;
+use crate::forwarded::Forwarded;
 
 /// The time to wait for the answer to one request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -108,6 +109,10 @@ pub struct Phase {
     /// The number of accepted entries that the switch did not have after the phase; `None` if it
     /// was not asked.
     pub missing: Option<u64>,
+    /// The number of updates that the switch accepted of each controller, if there were several.
+    pub by_controller: Vec<u64>,
+    /// The packets that passed through the switch during the phase.
+    pub packets: Forwarded,
 }
 
 impl Phase {
@@ -144,6 +149,34 @@ impl Phase {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),
         };
+        self.packets.append(series.packets);
+        self.by_controller.resize(self.by_controller.len().max(series.by_controller.len()), 0);
+        for (sum, more) in self.by_controller.iter_mut().zip(series.by_controller) {
+            *sum += more;
+        }
+    }
+
+    /// Returns one series of several that controllers sent at the same time, with times since the
+    /// same moment.
+    pub(crate) fn at_once(series: Vec<Self>) -> Self {
+        let mut all = Self { series: 1, ..Self::default() };
+        for mut one in series {
+            all.by_controller.push(one.accepted.len() as u64);
+            all.calls.append(&mut one.calls);
+            all.accepted.append(&mut one.accepted);
+            all.refusal = all.refusal.take().or(one.refusal);
+            // The thread of one controller that ran all the time may have been the limit.
+            all.processor = all.processor.max(one.processor);
+        }
+        all.duration = all.span();
+        all
+    }
+
+    /// Returns the time from the first request to the last answer.
+    fn span(&self) -> Duration {
+        let first = self.calls.iter().map(|call| call.sent).min().unwrap_or_default();
+        let last = self.calls.iter().map(|call| call.answered).max().unwrap_or_default();
+        last.saturating_sub(first)
     }
 
     /// Returns the times from the requests to their answers.
@@ -173,10 +206,46 @@ pub(crate) struct Work<'a> {
     pub(crate) batch: usize,
 }
 
+impl Shape {
+    /// Returns the number of requests that one of several controllers lets wait, so that all of
+    /// them together have the window.
+    pub(crate) fn window_of(self, controller: usize, controllers: usize) -> usize {
+        let controllers = controllers.max(1);
+        self.window / controllers + usize::from(controller < self.window % controllers)
+    }
+}
+
 impl<'a> Work<'a> {
     /// Returns the entries of each request.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &'a [EntryNumber]> {
         self.numbers.chunks(self.batch.max(1))
+    }
+
+    /// Returns the entries of each of several controllers, which take the requests in turn.
+    pub(crate) fn dealt(&self, controllers: usize) -> Vec<Vec<EntryNumber>> {
+        let mut dealt = vec![Vec::new(); controllers.max(1)];
+        for (turn, request) in self.requests().enumerate() {
+            let turn = turn % dealt.len();
+            if let Some(own) = dealt.get_mut(turn) {
+                own.extend_from_slice(request);
+            }
+        }
+        dealt
+    }
+}
+
+/// The requests of a series that were sent.
+pub(crate) struct Sent {
+    pub(crate) phase: Phase,
+    /// The entries of the updates that were not sent.
+    pub(crate) unsent: Vec<EntryNumber>,
+}
+
+impl Sent {
+    /// Creates the record of a series of which `requests` were sent.
+    pub(crate) fn new(phase: Phase, work: Work<'_>, requests: usize) -> Self {
+        let sent = requests.saturating_mul(work.batch.max(1));
+        Self { phase, unsent: work.numbers.get(sent..).unwrap_or_default().to_vec() }
     }
 }
 
@@ -213,9 +282,7 @@ impl Phase {
     /// Notes the times of a series, which began with the processor time `processor`.
     pub(crate) fn end(&mut self, processor: Duration) {
         self.processor = processor_time().saturating_sub(processor);
-        let first = self.calls.iter().map(|call| call.sent).min().unwrap_or_default();
-        let last = self.calls.iter().map(|call| call.answered).max().unwrap_or_default();
-        self.duration = last.saturating_sub(first);
+        self.duration = self.span();
     }
 }
 
@@ -251,5 +318,27 @@ mod tests {
         assert_eq!(phase.busy(), 0.25);
         assert_eq!(phase.latencies().len(), 2);
         assert_eq!(Phase::default().rate(), None);
+    }
+
+    #[test]
+    fn the_time_of_series_at_once_is_that_of_all_together() {
+        let mut late = series(30, 500);
+        late.calls.iter_mut().for_each(|call| call.answered = Duration::from_millis(600));
+        let both = Phase::at_once(vec![series(10, 500), late]);
+        assert_eq!((both.accepted.len(), both.duration), (40, Duration::from_millis(600)));
+        assert_eq!((both.by_controller.as_slice(), both.series), (&[10, 30][..], 1));
+    }
+
+    #[test]
+    fn controllers_take_requests_in_turn_and_share_the_window() {
+        let numbers: Vec<EntryNumber> = (0..7).map(EntryNumber).collect();
+        let work = Work { operation: Operation::Insert, numbers: &numbers, batch: 2 };
+        let dealt = work.dealt(2);
+        let values: Vec<Vec<u64>> =
+            dealt.iter().map(|own| own.iter().map(|one| one.0).collect()).collect();
+        assert_eq!(values, [vec![0, 1, 4, 5], vec![2, 3, 6]]);
+        let shape = Shape { window: 8, time: None };
+        assert_eq!([0, 1, 2].map(|controller| shape.window_of(controller, 3)), [3, 3, 2]);
+        assert_eq!(shape.window_of(0, 1), 8);
     }
 }

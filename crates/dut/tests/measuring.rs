@@ -67,7 +67,13 @@ fn short_plan() -> Plan {
         entries: 10_000,
         updates: Some(updates_of(loads, time)),
         reads: Some(reads::Settings { entries: 1000, rounds: 3, time }),
-        capacity: Some(capacity::Settings { batch: 100, window: 2 }),
+        capacity: Some(capacity::Settings {
+            batch: 100,
+            window: 2,
+            time: Duration::ZERO,
+            process: None,
+            tables: OtherTables::None,
+        }),
         ..Plan::default()
     }
 }
@@ -231,7 +237,7 @@ fn the_entries_of_a_file_are_used_instead_of_made_ones() {
         assert_eq!((one.refused(), one.rates().len()), (0, 3), "{:?}", one.operation);
     }
     assert_eq!(found.reads.map(|reads| (reads.expected, reads.wrong)), Some((300, 0)));
-    let capacity = found.capacity.expect("it was measured");
+    let capacity = found.capacity.first().cloned().expect("it was measured");
     assert_eq!((capacity.entries, capacity.ending), (300, Ending::AllInserted));
     assert_eq!(found.sustained.map(|sustained| sustained.wrong), Some(0));
     // None of them is left.
@@ -331,13 +337,14 @@ fn a_table_is_filled_to_its_size_and_a_deletion_makes_room() {
     let found = outcome(&served.target("narrow"), &plan);
     assert_eq!(found.failures, [""; 0]);
     assert_eq!(found.subject.usable, 4096);
-    let capacity = found.capacity.expect("it was measured");
+    let capacity = found.capacity.first().cloned().expect("it was measured");
     // The table is declared with as many entries as there are keys.
     assert_eq!((capacity.entries, capacity.ending), (4096, Ending::AllInserted));
     assert_eq!(capacity.first_refusal, None);
 
     let plan = Plan { entries: 70_000, ..plan };
-    let capacity = outcome(&served.target("kinds"), &plan).capacity.expect("it was measured");
+    let capacity =
+        outcome(&served.target("kinds"), &plan).capacity.first().cloned().expect("it was measured");
     assert_eq!((capacity.entries, capacity.first_refusal), (65_536, Some(65_536)));
     let Ending::Refused(refusal) = capacity.ending else { panic!("{:?}", capacity.ending) };
     assert_eq!(refusal.code, "ResourceExhausted");
@@ -398,7 +405,7 @@ fn a_stopped_measurement_leaves_nothing_in_the_switch() {
     let found = measure(&served.target("kinds"), &plan, &stop, &mut StopsAtFirstStep(&stop));
     let found = found.expect("it can be measured");
     assert_eq!(found.failures, [""; 0]);
-    assert!(found.capacity.is_none());
+    assert!(found.capacity.is_empty());
     assert_eq!(outcome(&served.target("kinds"), &plan).subject.present, 0);
 }
 

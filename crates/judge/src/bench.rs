@@ -5,6 +5,7 @@ mod commits;
 pub(crate) mod packets;
 mod probing;
 mod streams;
+mod targets;
 
 use protos::config;
 use protos::v1::{
@@ -21,6 +22,8 @@ use crate::entities::{self, delete, of_entry};
 use crate::means::Means;
 use crate::requirements::Trial;
 use crate::subject::{Subject, Table};
+
+pub(crate) use self::targets::value_of;
 
 /// The distances from the judged device at which a server is not likely to have others.
 pub(crate) const OTHER_DEVICES: [u64; 3] = [0x10_0003, 0x7fff_ffff, 77];

@@ -20,6 +20,12 @@ pub(crate) fn bytes(value: u128) -> Bytes {
     Bytes::copy_from_slice(&all[first..])
 }
 
+/// Returns a number in decimal digits, as a string that a device may translate. Ports have such names
+/// on many switches.
+pub(crate) fn text(value: u128) -> Bytes {
+    value.to_string().into()
+}
+
 /// Returns the largest unsigned integer of `bits` bits, or `u128::MAX` for widths above 128.
 pub(crate) fn largest(bits: u32) -> u128 {
     match bits {
@@ -41,8 +47,8 @@ pub(crate) fn too_large(bits: u32) -> Bytes {
 pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
     let mut rest = number;
     let fields = table.keys.iter().map(|key| {
-        let value = rest & largest(key.bits);
-        rest = rest.checked_shr(key.bits).unwrap_or(0);
+        let value = rest & largest(key.room());
+        rest = rest.checked_shr(key.room()).unwrap_or(0);
         field(key, value)
     });
     let r#match = fields.collect();
@@ -58,7 +64,7 @@ pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
 /// Returns a match of exactly one value.
 pub(crate) fn field(key: &Key, value: u128) -> v1::FieldMatch {
     use field_match::FieldMatchType as Match;
-    let value = bytes(value);
+    let value = if key.is_text() { text(value) } else { bytes(value) };
     let matched = match key.kind {
         subject::Kind::Exact => Match::Exact(field_match::Exact { value }),
         subject::Kind::Lpm => {
@@ -92,9 +98,10 @@ pub(crate) fn call(action: &Action, value: u128) -> v1::TableAction {
 /// Returns a call of an action as members of action profiles have it. It satisfies the constraint
 /// of the action, if there is one.
 pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
-    let params = action.params.iter().map(|param| v1::action::Param {
-        param_id: param.id,
-        value: bytes(value & largest(param.bits)),
+    let params = action.params.iter().map(|param| {
+        let value = value & largest(param.room());
+        let value = if param.is_text() { text(value) } else { bytes(value) };
+        v1::action::Param { param_id: param.id, value }
     });
     let call = v1::Action { action_id: action.id, params: params.collect() };
     match &action.restriction {

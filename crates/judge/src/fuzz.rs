@@ -46,6 +46,8 @@ pub struct Fuzzed {
     pub requests: u64,
     /// The updates that were sent, by what they are about and their type.
     pub counts: Vec<Count>,
+    /// The entries that the device accepted, by table.
+    pub tables: Vec<TableCount>,
     /// The number of packets that were injected.
     pub packets: u64,
     /// The parts of the program's constraints.
@@ -67,6 +69,15 @@ pub struct Count {
     pub accepted: u64,
     /// Those that the device refused.
     pub refused: u64,
+}
+
+/// The entries of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableCount {
+    /// The name of the table.
+    pub name: String,
+    /// The insertions that the device accepted.
+    pub accepted: u64,
 }
 
 /// A part of a constraint on a table or action, which must hold by itself.
@@ -224,6 +235,8 @@ struct Run<'a> {
     left_out: Vec<String>,
     /// The accepted and the refused updates by kind.
     counts: BTreeMap<String, (u64, u64)>,
+    /// The accepted insertions of entries, by table.
+    inserted: BTreeMap<u32, u64>,
     /// The updates that broke nothing but a part of a constraint, by its owner and number.
     near_misses: BTreeMap<(String, usize), u64>,
     /// The number of packets that were injected.
@@ -245,6 +258,7 @@ impl<'a> Run<'a> {
             present: Vec::new(),
             left_out: Vec::new(),
             counts: BTreeMap::new(),
+            inserted: BTreeMap::new(),
             near_misses: BTreeMap::new(),
             packets: 0,
             is_disturbed: false,
@@ -272,6 +286,7 @@ impl<'a> Run<'a> {
         Fuzzed {
             requests,
             counts: self.counts(),
+            tables: self.tables(),
             packets: self.packets,
             constraints: self.constraints(),
             left_out: Vec::new(),
@@ -294,6 +309,16 @@ impl<'a> Run<'a> {
                 accepted: *accepted,
                 refused: *refused,
             })
+            .collect()
+    }
+
+    /// Returns the accepted entries of each table that is written.
+    fn tables(&self) -> Vec<TableCount> {
+        let is_written = |id: u32| self.scopes.contains(&Scope::Entries(id));
+        let tables = self.bench.subject.tables.iter().filter(|table| is_written(table.id));
+        let count = |id: u32| self.inserted.get(&id).copied().unwrap_or(0);
+        tables
+            .map(|table| TableCount { name: table.name.clone(), accepted: count(table.id) })
             .collect()
     }
 
@@ -366,7 +391,13 @@ impl<'a> Run<'a> {
                 });
             }
             if *code == Code::Ok {
+                if let (Type::Insert, Some(Scope::Entries(table))) =
+                    (update.r#type(), update.entity.as_ref().and_then(Scope::of))
+                {
+                    *self.inserted.entry(table).or_default() += 1;
+                }
                 self.model.apply(update);
+                self.model.learn(&self.bench.subject, update);
             }
         }
         self.compare(&updates, &codes)

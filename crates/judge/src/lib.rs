@@ -32,8 +32,8 @@ use crate::bench::Bench;
 pub use crate::channel::{ConnectError, Exchange, Target};
 pub use crate::demands::{Level, Requirement, Verdict};
 pub use crate::fuzz::{
-    ConstraintDuty, ConstraintPart, Count, Finding, Fuzzed, Packet, Request, Settings, Step, fuzz,
-    replay,
+    ConstraintDuty, ConstraintPart, Count, Finding, Fuzzed, Packet, Request, Settings, Step,
+    TableCount, fuzz, replay,
 };
 pub use crate::means::{Means, Wires};
 pub use crate::openflow::{Listening, judge_openflow};

@@ -1,15 +1,23 @@
 //! The objects that a device has according to its P4Info, as far as requirements need them.
 
 mod externs;
+mod references;
 mod restrictions;
+mod translation;
 
 use protos::config::{self, action_ref::Scope, match_field::MatchType, table::IdleTimeoutBehavior};
 
 pub(crate) use self::externs::{Array, Counts, Direct, Marker, ValueSet, Width};
+use self::references::references;
+pub(crate) use self::references::{Reference, Target};
 pub(crate) use self::restrictions::{Breach, Restriction};
+pub(crate) use self::translation::Translated;
+use self::translation::translated;
 
 /// The smallest width of a table's key with which eight different entries can be made.
 const LEAST_BITS: u32 = 3;
+/// The width of the numbers that are written as strings.
+const TEXT_BITS: u32 = 32;
 
 /// The kind of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,15 +33,45 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) id: u32,
+    /// The width; 0 if the values are strings.
     pub(crate) bits: u32,
     pub(crate) kind: Kind,
+    /// The form of the values, if they are translated.
+    pub(crate) translated: Option<Translated>,
 }
 
 /// A parameter of an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Param {
     pub(crate) id: u32,
+    /// The width; 0 if the values are strings.
     pub(crate) bits: u32,
+    /// The form of the values, if they are translated.
+    pub(crate) translated: Option<Translated>,
+}
+
+impl Key {
+    /// Returns whether the values are strings.
+    pub(crate) fn is_text(&self) -> bool {
+        self.translated.as_ref().is_some_and(|one| one.is_text)
+    }
+
+    /// Returns the width of the numbers for which values are made.
+    pub(crate) fn room(&self) -> u32 {
+        if self.is_text() { TEXT_BITS } else { self.bits }
+    }
+}
+
+impl Param {
+    /// Returns whether the values are strings.
+    pub(crate) fn is_text(&self) -> bool {
+        self.translated.as_ref().is_some_and(|one| one.is_text)
+    }
+
+    /// Returns the width of the numbers for which values are made.
+    pub(crate) fn room(&self) -> u32 {
+        if self.is_text() { TEXT_BITS } else { self.bits }
+    }
 }
 
 /// An action of a table.
@@ -43,6 +81,8 @@ pub(crate) struct Action {
     pub(crate) params: Vec<Param>,
     /// The constraint on its arguments.
     pub(crate) restriction: Option<Restriction>,
+    /// The entities to which its arguments refer.
+    pub(crate) references: Vec<Reference>,
     /// Whether entries may have the action.
     pub(crate) in_entries: bool,
     /// Whether it may be the default action.
@@ -55,14 +95,16 @@ pub(crate) struct Table {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) keys: Vec<Key>,
-    /// The actions on whose arguments there is no constraint.
+    /// The actions on whose arguments there is no constraint, and whose arguments refer to nothing.
     pub(crate) actions: Vec<Action>,
-    /// The actions on whose arguments there is a constraint.
+    /// The other actions.
     pub(crate) restricted_actions: Vec<Action>,
     /// The actions that are not called, each with the reason.
     pub(crate) unfit_actions: Vec<String>,
     /// The constraint on its entries.
     pub(crate) restriction: Option<Restriction>,
+    /// The entities to which the keys of its entries refer.
+    pub(crate) references: Vec<Reference>,
     pub(crate) is_const: bool,
     pub(crate) has_const_default: bool,
     /// The action profile or selector from which its entries take their actions.
@@ -113,9 +155,17 @@ impl Table {
         self.keys.iter().any(|key| matches!(key.kind, Kind::Ternary | Kind::Range | Kind::Optional))
     }
 
-    /// Returns the key field of some kind, if there is one.
+    /// Returns the key field of some kind whose values are numbers, if there is one.
     pub(crate) fn key(&self, kind: Kind) -> Option<&Key> {
-        self.keys.iter().find(|key| key.kind == kind)
+        self.keys.iter().find(|key| key.kind == kind && key.translated.is_none())
+    }
+
+    /// Returns whether the values of all keys, and of the arguments of [`Self::action`], are numbers
+    /// of the data plane.
+    pub(crate) fn is_numeric(&self) -> bool {
+        let params = self.action().map(|action| action.params.as_slice()).unwrap_or_default();
+        self.keys.iter().all(|key| key.translated.is_none())
+            && params.iter().all(|param| param.translated.is_none())
     }
 
     /// Returns the first action that entries may have, one with parameters if there is one.
@@ -148,19 +198,20 @@ impl Table {
     }
 
     fn is_unrestricted(&self) -> bool {
-        self.unfit().is_none() && self.restriction.is_none() && self.action().is_some()
+        let is_free = self.restriction.is_none() && self.references.is_empty();
+        self.unfit().is_none() && is_free && self.action().is_some()
     }
 
     /// Returns why no entries are made for the table, even such that satisfy its constraint; `None`
     /// if they are.
     pub(crate) fn unfit(&self) -> Option<&str> {
-        let bits: u32 = self.keys.iter().map(|key| key.bits).sum();
+        let bits: u32 = self.keys.iter().map(Key::room).sum();
         match &self.unfit {
             Some(why) => Some(why),
             None if self.is_const => Some("its entries are constant"),
             None if bits < LEAST_BITS => Some("its key has fewer than eight values"),
             None if self.any_action().is_none() => {
-                Some("it has no action for entries whose arguments are plain numbers")
+                Some("it has no action for entries whose arguments can be made")
             }
             None => None,
         }
@@ -251,10 +302,17 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     let preamble = table.preamble.clone().unwrap_or_default();
     let (keys, why) = keys(p4info, &table.match_fields);
     let why = why.or_else(|| special(&preamble.annotations));
-    let (restriction, why) = match (why, Restriction::of_table(table)) {
+    let (restriction, why) = match (why, Restriction::of_table(p4info, table)) {
         (None, Ok(restriction)) => (restriction, None),
         (None, Err(why)) => (None, Some(why)),
         (Some(why), _) => (None, Some(why.to_owned())),
+    };
+    let fields = table.match_fields.iter();
+    let fields = fields.map(|field| (field.id, field.annotations.as_slice()));
+    let (references, why) = match (why, references(p4info, fields)) {
+        (None, Ok(references)) => (references, None),
+        (None, Err(why)) => (Vec::new(), Some(why)),
+        (Some(why), _) => (Vec::new(), Some(why)),
     };
     let actions = table.action_refs.iter().filter_map(|reference| action(p4info, reference));
     let (mut fit, mut unfit_actions): (Vec<Action>, Vec<String>) = Default::default();
@@ -262,8 +320,9 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
         Ok(action) => fit.push(action),
         Err(why) => unfit_actions.push(why),
     });
-    let (restricted_actions, actions) =
-        fit.into_iter().partition(|action| action.restriction.is_some());
+    let (restricted_actions, actions) = fit
+        .into_iter()
+        .partition(|action| action.restriction.is_some() || !action.references.is_empty());
     let notifies = IdleTimeoutBehavior::NotifyControl as i32;
     Table {
         id: preamble.id,
@@ -274,6 +333,7 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
         restricted_actions,
         unfit_actions,
         restriction,
+        references,
         is_const: table.is_const_table,
         has_const_default: table.const_default_action_id != 0,
         profile: (table.implementation_id != 0).then_some(table.implementation_id),
@@ -282,20 +342,27 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     }
 }
 
-/// Returns the key fields of a table or value set, and why their values cannot be given as numbers
-/// or are restricted, if that is so.
+/// Returns the key fields of a table or value set, and why their values cannot be given, if that is
+/// so.
 fn keys(
     p4info: &config::P4Info,
     fields: &[config::MatchField],
 ) -> (Vec<Key>, Option<&'static str>) {
     let (mut keys, mut why) = (Vec::new(), None);
     for field in fields {
-        let is_translated = is_translated(p4info, field.type_name.as_ref());
-        why = why.or_else(|| is_translated.then_some("the values of a key are translated"));
+        let translated = translated(p4info, field.type_name.as_ref());
+        let is_text = translated.as_ref().is_some_and(|one| one.is_text);
         why = why.or_else(|| special(&field.annotations));
-        why = why.or((field.bitwidth <= 0).then_some("a key is no number"));
-        match subject_kind(field) {
-            Some(kind) => keys.push(Key { id: field.id, bits: width(field.bitwidth), kind }),
+        why = why.or((field.bitwidth <= 0 && !is_text).then_some("a key is no number"));
+        let kind = subject_kind(field);
+        // A string has no mask, prefix or range.
+        let is_matched = !is_text || matches!(kind, Some(Kind::Exact | Kind::Optional) | None);
+        why = why.or((!is_matched).then_some("a string is not matched as a whole"));
+        match kind {
+            Some(kind) => {
+                let bits = width(field.bitwidth);
+                keys.push(Key { id: field.id, bits, kind, translated });
+            }
             None => why = why.or(Some("a key has a kind of match that P4Runtime does not define")),
         }
     }
@@ -344,20 +411,27 @@ fn fit_action(
     if let Some(why) = special(annotations) {
         return Err(why.to_owned());
     }
-    if action.params.iter().any(|param| is_translated(p4info, param.type_name.as_ref())) {
-        return Err("the values of a parameter are translated".to_owned());
-    }
-    if action.params.iter().any(|param| param.bitwidth <= 0) {
+    let params: Vec<Param> = action
+        .params
+        .iter()
+        .map(|param| Param {
+            id: param.id,
+            bits: width(param.bitwidth),
+            translated: translated(p4info, param.type_name.as_ref()),
+        })
+        .collect();
+    if params.iter().any(|param| param.bits == 0 && !param.is_text()) {
         return Err("a parameter is no number".to_owned());
     }
-    let restriction = Restriction::of_action(action)?;
-    let params = action.params.iter();
-    let params = params.map(|param| Param { id: param.id, bits: width(param.bitwidth) });
+    let restriction = Restriction::of_action(p4info, action)?;
+    let annotated = action.params.iter().map(|param| (param.id, param.annotations.as_slice()));
+    let references = references(p4info, annotated)?;
     let scope = reference.scope;
     Ok(Action {
         id: reference.id,
-        params: params.collect(),
+        params,
         restriction,
+        references,
         in_entries: scope == Scope::TableAndDefault as i32 || scope == Scope::TableOnly as i32,
         in_default: scope == Scope::TableAndDefault as i32 || scope == Scope::DefaultOnly as i32,
     })
@@ -366,29 +440,8 @@ fn fit_action(
 /// Returns why entries with these annotations are not made, if they restrict what a device accepts
 /// in a way that is not known here.
 fn special<'a>(annotations: impl IntoIterator<Item = &'a String>) -> Option<&'static str> {
-    const SPECIAL: [(&str, &str); 2] = [
-        ("@refers_to", "it refers to other entries (@refers_to)"),
-        ("@hidden", "it is hidden from controllers (@hidden)"),
-    ];
-    let mut annotations = annotations.into_iter();
-    annotations.find_map(|text| {
-        let found = SPECIAL.iter().find(|(name, _)| text.starts_with(name));
-        found.map(|(_, why)| *why)
-    })
-}
-
-/// Returns whether values of a type are translated between controller and data plane, so that they
-/// may have another form (18).
-fn is_translated(p4info: &config::P4Info, name: Option<&config::P4NamedType>) -> bool {
-    let Some(name) = name else { return false };
-    let types = p4info.type_info.as_ref().map(|types| &types.new_types);
-    let found = types.and_then(|types| types.get(&name.name));
-    found.is_some_and(|found| {
-        matches!(
-            found.representation,
-            Some(config::p4_new_type_spec::Representation::TranslatedType(_))
-        )
-    })
+    let is_hidden = annotations.into_iter().any(|text| text.starts_with("@hidden"));
+    is_hidden.then_some("it is hidden from controllers (@hidden)")
 }
 
 /// Returns the fields of the metadata of packet-ins or packet-outs, by the name of their header.
@@ -398,7 +451,8 @@ fn metadata(p4info: &config::P4Info, name: &str) -> Vec<Param> {
     };
     let header = p4info.controller_packet_metadata.iter().find(named);
     let fields = header.map(|header| header.metadata.as_slice()).unwrap_or_default();
-    fields.iter().map(|field| Param { id: field.id, bits: width(field.bitwidth) }).collect()
+    let param = |id, bits| Param { id, bits: width(bits), translated: None };
+    fields.iter().map(|field| param(field.id, field.bitwidth)).collect()
 }
 
 fn profile(profile: &config::ActionProfile) -> Profile {

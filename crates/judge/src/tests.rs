@@ -4,6 +4,7 @@
 mod constraints;
 mod distortion;
 mod packets;
+mod references;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

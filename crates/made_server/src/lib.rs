@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 pub use crate::faults::Faults;
 pub use crate::plane::Emulated;
 pub use crate::proxy::Proxy;
-pub use crate::served::{as_controller, compile, serve};
+pub use crate::served::{as_controller, compile, serve, serve_checking_references};
 
 /// The device of every server here.
 pub const DEVICE_ID: u64 = 1;

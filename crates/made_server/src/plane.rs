@@ -6,6 +6,7 @@ use bytes::Bytes;
 use entities::Data;
 use p4runtime::arbitration::StreamId;
 use p4runtime::server::{DeviceHandle, DeviceObserver, PacketIn, PacketInMetadata};
+use p4runtime::session::DeviceOptions;
 use protos::v1;
 
 use crate::served::serve_with;
@@ -44,7 +45,8 @@ impl Emulated {
     #[must_use]
     pub fn start(source: &str) -> Self {
         let left = Arc::new(Left::default());
-        let (address, device) = serve_with(source, Arc::<Left>::clone(&left));
+        let (address, device) =
+            serve_with(source, Arc::<Left>::clone(&left), DeviceOptions::default());
         Self { address, device, left }
     }
 

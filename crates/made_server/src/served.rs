@@ -28,7 +28,17 @@ const COOKIE: u64 = 7;
 /// Panics if the system refuses a port, or the program does not compile.
 #[must_use]
 pub fn serve(source: &str) -> String {
-    serve_with(source, Arc::new(NoObserver)).0
+    serve_with(source, Arc::new(NoObserver), DeviceOptions::default()).0
+}
+
+/// Starts a server as [`serve`] does, which checks references between entities (`@refers_to`).
+///
+/// # Panics
+/// Panics if the system refuses a port, or the program does not compile.
+#[must_use]
+pub fn serve_checking_references(source: &str) -> String {
+    let options = DeviceOptions { check_references: true, ..DeviceOptions::default() };
+    serve_with(source, Arc::new(NoObserver), options).0
 }
 
 /// Starts a server as [`serve`] does, whose observer is the data plane: it takes packet-outs.
@@ -36,10 +46,11 @@ pub fn serve(source: &str) -> String {
 pub(crate) fn serve_with(
     source: &str,
     observer: Arc<dyn DeviceObserver>,
+    options: DeviceOptions,
 ) -> (String, DeviceHandle) {
     let (listener, address) = listen();
     let registry = Arc::new(PipelineRegistry::new());
-    let device = Device::new(DEVICE_ID, DeviceOptions::default(), registry);
+    let device = Device::new(DEVICE_ID, options, registry);
     let handle = DeviceHandle::new(device, observer);
     let served = handle.clone();
     thread::spawn(move || {

@@ -1,6 +1,7 @@
 //! `planimeter dut`: measures a switch from the controller's side.
 
 mod arguments;
+mod capacity;
 mod commits;
 mod conformance;
 mod counters;
@@ -11,7 +12,9 @@ mod fuzz;
 mod groups;
 mod meters;
 mod own_entries;
+mod packets;
 mod plan;
+mod refusal;
 mod roles;
 pub(crate) mod slow_path;
 mod sustained;

@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_and_durations() {
+    fn counts_and_durations_are_formatted_for_people() {
         assert_eq!(whole(0), "0");
         assert_eq!(whole(999), "999");
         assert_eq!(whole(1_234_567), "1,234,567");

@@ -5,6 +5,8 @@
 //! the case, the cell or the flow that was measured. A result also has a kind, a machine, settings
 //! and P4 pipelines, which must agree for two results to be comparable.
 
+mod dimensions;
+pub mod histograms;
 mod read;
 mod runs;
 mod suites;
@@ -13,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use statistics::{Estimate, Unit};
 
+pub use dimensions::{Coordinate, Dimensions};
 pub use read::{ReadError, read};
 
 /// A result of any command, as a list of figures.
@@ -61,6 +64,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns the name of the verb that writes such results.
+    #[must_use]
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Controller | Self::Rfc8456 => "probe",
+            Self::Tables => "tables",
+            Self::Program => "bench",
+            Self::Device => "device verify",
+            Self::Bounds => "bound",
+            Self::Document => "document",
+        }
+    }
+
     /// Returns the kind of result in words.
     #[must_use]
     pub fn words(self) -> &'static str {
@@ -95,6 +111,8 @@ pub struct Quantity {
     pub subject: String,
     /// The name of what was measured: a point of a sweep, a case, a cell or a flow.
     pub place: String,
+    /// The subject and the place as named dimensions, for programs.
+    pub dimensions: Dimensions,
     /// The name and value of the parameter that varies between the figures of a plot, or `None` if
     /// none does.
     pub across: Option<(&'static str, f64)>,

@@ -34,6 +34,17 @@ pub enum Spread {
         /// The upper end of the interval.
         high: f64,
     },
+    /// The 95 % confidence interval of the mean, limited to possible values, where it is so wide
+    /// that the mean says nothing: half of its width is as large as the mean, or larger.
+    Untold {
+        /// Half of the width that the confidence interval had before it was limited to possible
+        /// values.
+        half: f64,
+        /// The lower end of the interval.
+        low: f64,
+        /// The upper end of the interval.
+        high: f64,
+    },
     /// The sample standard deviation, for published values without an interval.
     Deviation(f64),
     /// The value is approximate: its source rounds it ("about", "around"), or it was read from a
@@ -46,7 +57,9 @@ impl Spread {
     #[must_use]
     pub fn confidence(self) -> Option<f64> {
         match self {
-            Self::Confidence(half) | Self::Cut { half, .. } => Some(half),
+            Self::Confidence(half) | Self::Cut { half, .. } | Self::Untold { half, .. } => {
+                Some(half)
+            }
             _ => None,
         }
     }
@@ -56,7 +69,7 @@ impl Spread {
     pub fn ends(self, mean: f64) -> Option<(f64, f64)> {
         match self {
             Self::Confidence(half) => Some((mean - half, mean + half)),
-            Self::Cut { low, high, .. } => Some((low, high)),
+            Self::Cut { low, high, .. } | Self::Untold { low, high, .. } => Some((low, high)),
             _ => None,
         }
     }
@@ -96,6 +109,25 @@ impl Value {
         Self { value: estimate.mean, unit, spread: Spread::of(estimate, unit) }
     }
 
+    /// Returns a mean over repetitions with its confidence interval, like [`Value::estimate`]. A
+    /// mean that is not larger than half of its interval is not told.
+    #[must_use]
+    pub fn told(estimate: &Estimate, unit: Unit) -> Self {
+        let found = Self::estimate(estimate, unit);
+        match (found.spread.confidence(), found.spread.ends(estimate.mean)) {
+            (Some(half), Some((low, high))) if half > 0.0 && half >= estimate.mean.abs() => {
+                Self { spread: Spread::Untold { half, low, high }, ..found }
+            }
+            (_, _) => found,
+        }
+    }
+
+    /// Returns whether the value says something, despite its uncertainty.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        !matches!(self.spread, Spread::Untold { .. })
+    }
+
     /// Formats the value with its uncertainty and unit: `1.471 ± 0.010 k/s`, `≈ 1.5 k/s`.
     #[must_use]
     pub fn words(&self) -> String {
@@ -108,6 +140,12 @@ impl Value {
             // All repetitions yielded zero, so there is no interval.
             Spread::Confidence(half) if self.value == 0.0 && half == 0.0 => figure(0.0, self.unit),
             Spread::Cut { half, low, high } => cut(self.value, half, low, high, self.unit),
+            Spread::Untold { low: 0.0, high, .. } => {
+                format!("not told, up to {}", figure(high, self.unit))
+            }
+            Spread::Untold { low, high, .. } => {
+                format!("not told, {} to {}", figure(low, self.unit), figure(high, self.unit))
+            }
             Spread::About => format!("≈ {}", figure(self.value, self.unit)),
             Spread::Confidence(half) | Spread::Deviation(half) => {
                 let (mean, half, suffix) = mean_and_interval(self.value, half, self.unit);
@@ -124,4 +162,25 @@ impl Value {
 
 fn is_whole(value: f64) -> bool {
     (0.0..1e15).contains(&value) && value.fract() == 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_that_its_interval_swallows_is_not_told() {
+        let value = |values: &[f64]| {
+            let estimate = Estimate::of(values).expect("values");
+            Value::told(&estimate, Unit::PerSecond)
+        };
+        let wide = value(&[1000.0, 9000.0, 2000.0]);
+        assert!(!wide.is_told());
+        assert_eq!(wide.words(), "not told, up to 14.8 k/s");
+        assert_eq!(wide.value, 4000.0);
+        assert!(wide.spread.confidence().is_some_and(|half| half > 4000.0));
+        for told in [value(&[1000.0, 1100.0, 1050.0]), value(&[1000.0]), value(&[0.0, 0.0])] {
+            assert!(told.is_told(), "{told:?}");
+        }
+    }
 }

@@ -77,6 +77,17 @@ pub struct Traffic {
     pub flows: Vec<Flow<v1::TableEntry>>,
 }
 
+impl Traffic {
+    /// Returns the identifiers of the tables whose entries are written, each once.
+    pub(crate) fn tables(&self) -> Vec<u32> {
+        let mut tables: Vec<u32> = self.beside.iter().map(|entry| entry.table_id).collect();
+        tables.extend(self.flows.iter().map(|flow| flow.first.table_id));
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+}
+
 /// The ports of a measurement over OpenFlow.
 ///
 /// Packets enter by the first port. A rule sends them out of the second port. A modified rule sends

@@ -87,11 +87,7 @@ pub(crate) async fn over_p4runtime(
     changes: Changes<'_>,
 ) -> Result<Measured, DutError> {
     check_program(client, &traffic.p4info).await?;
-    let mut tables: Vec<u32> = traffic.beside.iter().map(|entry| entry.table_id).collect();
-    tables.extend(traffic.flows.iter().map(|flow| flow.first.table_id));
-    tables.sort_unstable();
-    tables.dedup();
-    let control = P4RuntimeControl::read(client.clone(), tables).await?;
+    let control = P4RuntimeControl::read(client.clone(), traffic.tables()).await?;
     let flows = traffic.flows.iter().filter(|flow| !control.was_there(&flow.first)).collect();
     let beside: Vec<v1::TableEntry> =
         traffic.beside.iter().filter(|entry| !control.was_there(entry)).cloned().collect();

@@ -5,14 +5,16 @@
 //! answers single flow-mods only with errors, which belong to a flow-mod by its transaction id.
 
 mod objects;
+mod others;
 mod replies;
 mod statistics;
 
 use std::collections::{HashSet, VecDeque};
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use controllers::openflow::SwitchConnection;
+use controllers::openflow::{ServerTls, SwitchConnection};
 use openflow::wire::emit_empty;
 use openflow::{DatapathId, Version, Xid};
 use rand::RngExt as _;
@@ -28,7 +30,7 @@ use crate::flows::{
 };
 use crate::sustained::trial::{Request, Step, Trial};
 use crate::watch::Watch;
-use crate::window::{Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time};
+use crate::window::{Operation, Refusal, Sent, Shape, TIMEOUT, Work, processor_time};
 
 pub(crate) use self::replies::{Reply, refused};
 pub(crate) use self::statistics::CountRequest;
@@ -39,6 +41,13 @@ const CONNECTS: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 /// The number of bytes that wait to be sent from which on no further request is made.
 const BACKLOG: usize = 4 << 20;
+
+/// The place at which the switch connects.
+struct Entrance {
+    listener: TcpListener,
+    versions: Vec<Version>,
+    tls: Option<ServerTls>,
+}
 
 /// A connection of the measured switch.
 pub(crate) struct OpenFlowChannel {
@@ -59,6 +68,12 @@ pub(crate) struct OpenFlowChannel {
     confirmed: Confirmed,
     /// The bytes of the request that is made.
     scratch: Vec<u8>,
+    /// The place at which further connections are accepted; `None` for a further connection.
+    entrance: Option<Entrance>,
+    /// Further connections of the switch, as those of other controllers.
+    others: Vec<Self>,
+    /// The number of connections that send the requests of a series.
+    active: usize,
 }
 
 impl OpenFlowChannel {
@@ -75,19 +90,10 @@ impl OpenFlowChannel {
         let Listening { versions, tls, flows, .. } = listening;
         let connection =
             SwitchConnection::accept(&listener, versions, tls.as_ref(), CONNECTS, stop)?;
-        let mut channel = Self {
-            connection,
-            maker: FlowMaker::new(listening.matching, rand::rng().random()).with_own(flows.clone()),
-            outputs: [Output::Back, Output::Nowhere],
-            next_xid: SwitchConnection::FIRST_XID,
-            before: HashSet::new(),
-            identities: HashSet::new(),
-            size: None,
-            description: None,
-            accepted: 0,
-            confirmed: Confirmed::default(),
-            scratch: Vec::new(),
-        };
+        let entrance = Entrance { listener, versions: versions.clone(), tls: tls.clone() };
+        let maker = FlowMaker::new(listening.matching, rand::rng().random());
+        let mut channel = Self::of(connection, maker.with_own(flows.clone()));
+        channel.entrance = Some(entrance);
         if let Some(own) = flows {
             let version = channel.version();
             own.check(version)?;
@@ -103,6 +109,26 @@ impl OpenFlowChannel {
             channel.outputs = [Output::Port(*first), Output::Port(*second)];
         }
         Ok(channel)
+    }
+
+    /// Creates the channel of a connection over which no statistics were requested.
+    fn of(connection: SwitchConnection, maker: FlowMaker) -> Self {
+        Self {
+            connection,
+            maker,
+            outputs: [Output::Back, Output::Nowhere],
+            next_xid: SwitchConnection::FIRST_XID,
+            before: HashSet::new(),
+            identities: HashSet::new(),
+            size: None,
+            description: None,
+            accepted: 0,
+            confirmed: Confirmed::default(),
+            scratch: Vec::new(),
+            entrance: None,
+            others: Vec::new(),
+            active: 1,
+        }
     }
 
     /// Returns the version of OpenFlow that the switch speaks.
@@ -286,13 +312,34 @@ impl OpenFlowChannel {
     /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
     /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
     /// the answers of those that were sent. Returns the record of the answered requests, and the
-    /// number of requests that were sent.
+    /// entries of those that were not sent. Several active connections take the requests in turn.
     pub(crate) fn send(
         &mut self,
         work: Work<'_>,
         shape: Shape,
         stop: &AtomicBool,
-    ) -> Result<(Phase, usize), DutError> {
+    ) -> Result<Sent, DutError> {
+        let sent = match self.active {
+            0 | 1 => self.send_alone(work, shape, Instant::now(), stop)?,
+            2.. => self.send_together(work, shape, stop)?,
+        };
+        let accepted = sent.phase.accepted.len() as u64;
+        match work.operation {
+            Operation::Insert => self.accepted += accepted,
+            Operation::Modify => {}
+            Operation::Delete => self.accepted = self.accepted.saturating_sub(accepted),
+        }
+        Ok(sent)
+    }
+
+    /// Sends the requests of a series over this connection. Times count from `start`.
+    fn send_alone(
+        &mut self,
+        work: Work<'_>,
+        shape: Shape,
+        start: Instant,
+        stop: &AtomicBool,
+    ) -> Result<Sent, DutError> {
         let variant = match work.operation {
             Operation::Insert | Operation::Delete => Variant::First,
             Operation::Modify => Variant::Second,
@@ -301,9 +348,9 @@ impl OpenFlowChannel {
         let mut requests = work.requests();
         let mut sent = 0;
         let processor = processor_time();
-        let start = Instant::now();
-        let mut heard = start;
+        let mut heard = Instant::now();
         loop {
+            self.tend_others()?;
             let goes_on = series.failure.is_none()
                 && !stop.load(Ordering::Relaxed)
                 && shape.time.is_none_or(|time| sent == 0 || start.elapsed() < time);
@@ -341,13 +388,7 @@ impl OpenFlowChannel {
         }
         phase.series = 1;
         phase.end(processor);
-        let accepted = phase.accepted.len() as u64;
-        match work.operation {
-            Operation::Insert => self.accepted += accepted,
-            Operation::Modify => {}
-            Operation::Delete => self.accepted = self.accepted.saturating_sub(accepted),
-        }
-        failure.map_or(Ok((phase, sent)), Err)
+        failure.map_or(Ok(Sent::new(phase, work, sent)), Err)
     }
 }
 

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use entities::Code;
 use p4runtime::arbitration::ElectionId;
 use p4runtime::client::{
-    Client, ClientOptions, EncodedUpdates, Standing, StreamReceiver, StreamSender, WriteError,
+    ArbitrationFailure, Client, ClientOptions, EncodedUpdates, Standing, StreamReceiver,
+    StreamSender, WriteError,
 };
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
@@ -28,7 +29,7 @@ use crate::error::DutError;
 use crate::poll::poll_once;
 use crate::sustained::trial::{Request, Step, Trial};
 use crate::window::{
-    Answered, BatchAtomicity, Operation, Phase, Refusal, Shape, TIMEOUT, Work, processor_time,
+    Answered, BatchAtomicity, Operation, Phase, Refusal, Sent, Shape, TIMEOUT, Work, processor_time,
 };
 
 /// The number of messages of the stream that are taken at once.
@@ -44,6 +45,18 @@ pub(crate) struct P4RuntimeChannel {
     makers: Makers,
     maker: EntryMaker,
     version: Option<String>,
+    device: Device,
+    /// The primary controllers of other roles, which are connected beside this one.
+    others: Vec<OtherController>,
+    /// The number of controllers that send the requests of a series.
+    active: usize,
+}
+
+/// A primary controller of another role.
+struct OtherController {
+    client: Client,
+    /// The stream that keeps it the primary as long as it is open.
+    _stream: (StreamSender, StreamReceiver),
 }
 
 /// Both ends of the stream of a connection.
@@ -64,12 +77,7 @@ impl P4RuntimeChannel {
         table: Option<&str>,
         own: Option<&dyn EntryFile>,
     ) -> Result<Self, DutError> {
-        let options = ClientOptions { tls: device.tls.clone(), ..ClientOptions::default() };
-        let connected = Client::connect(&device.address, device.device_id, &options).await;
-        let mut client = connected.map_err(|error| DutError::Connect {
-            address: device.address.clone(),
-            cause: error.to_string(),
-        })?;
+        let mut client = connect(device).await?;
         let highest = spectate(&mut client).await?;
         let election_id =
             ElectionId(highest.map_or(1, |ElectionId(highest)| highest.saturating_add(1)));
@@ -86,7 +94,53 @@ impl P4RuntimeChannel {
         let file = own.map(|file| OwnEntries::new(&schema, file)).transpose()?;
         let makers = Makers::new(schema, file.map(Arc::new));
         let maker = makers.choose(table)?;
-        Ok(Self { client, stream, election_id, makers, maker, version })
+        let (device, others) = (device.clone(), Vec::new());
+        Ok(Self { client, stream, election_id, makers, maker, version, device, others, active: 1 })
+    }
+
+    /// Connects controllers until there are `count`, of which each one beside the first is the
+    /// primary of a role of its own. A role without a configuration has full access (P4Runtime 1.5,
+    /// section 5.2). Each tries to insert and delete an entry. Returns the answer with which the
+    /// switch refuses one of them; `None` if it takes all.
+    ///
+    /// # Errors
+    /// Returns an error if the server cannot be reached.
+    pub(crate) async fn connect_others(
+        &mut self,
+        count: usize,
+        tried: EntryNumber,
+    ) -> Result<Option<Refusal>, DutError> {
+        while self.others.len() + 1 < count {
+            let role = format!("planimeter-{}", self.others.len() + 2);
+            let mut client = connect(&self.device).await?;
+            let stream = match arbitrated(&mut client, &role).await {
+                Ok(stream) => stream,
+                Err(failure) => {
+                    let code = "Arbitration".to_owned();
+                    return Ok(Some(Refusal { code, message: failure.to_string(), entry: None }));
+                }
+            };
+            let [insert, delete] = [Operation::Insert, Operation::Delete]
+                .map(|operation| vec![self.maker.update(tried, operation)]);
+            for updates in [insert, delete] {
+                if let Err(error) = client.write(updates, Atomicity::ContinueOnError).await {
+                    return Ok(Some(refusal_of_role(&role, &error)));
+                }
+            }
+            self.others.push(OtherController { client, _stream: stream });
+        }
+        Ok(None)
+    }
+
+    /// Lets `count` of the connected controllers send the requests of the next series.
+    pub(crate) fn activate(&mut self, count: usize) {
+        self.active = count.clamp(1, self.others.len() + 1);
+    }
+
+    /// Ends the connections of the other controllers.
+    pub(crate) fn disconnect_others(&mut self) {
+        self.active = 1;
+        self.others.clear();
     }
 
     /// Returns the election id of this client.
@@ -188,19 +242,28 @@ impl P4RuntimeChannel {
     /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
     /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
     /// the answers of those that were sent. Returns the record of the answered requests, and the
-    /// number of requests that were sent.
+    /// entries of those that were not sent. Of several active controllers, the one with the most
+    /// room in its share of the window sends the next request.
     pub(crate) async fn send(
         &self,
         work: Work<'_>,
         shape: Shape,
         atomicity: BatchAtomicity,
         stop: &AtomicBool,
-    ) -> Result<(Phase, usize), DutError> {
+    ) -> Result<Sent, DutError> {
         let updates = |numbers: &[EntryNumber]| {
             let updates = numbers.iter().map(|one| self.maker.update(*one, work.operation));
             EncodedUpdates::of(updates.collect())
         };
+        let others = self.others.iter().map(|other| &other.client);
+        let clients: Vec<&Client> = [&self.client].into_iter().chain(others).collect();
+        let clients = clients.get(..self.active).unwrap_or(&clients);
+        let windows = (0..clients.len()).map(|place| shape.window_of(place, clients.len()));
+        let mut room: Vec<usize> = windows.collect();
         let mut phase = Phase { series: 1, ..Phase::default() };
+        if clients.len() > 1 {
+            phase.by_controller = vec![0; clients.len()];
+        }
         let requests: Vec<&[EntryNumber]> = work.requests().collect();
         let mut waiting: VecDeque<EncodedUpdates> =
             requests.iter().map(|numbers| updates(numbers)).collect();
@@ -213,15 +276,21 @@ impl P4RuntimeChannel {
             let goes_on = failure.is_none()
                 && !stop.load(Ordering::Relaxed)
                 && shape.time.is_none_or(|time| sent == 0 || start.elapsed() < time);
-            while goes_on && flying.len() < shape.window {
+            loop {
+                let most = room.iter_mut().zip(clients).enumerate();
+                let most = most.filter(|(_, (room, _))| goes_on && **room > 0);
+                // Of several with the same room, the first one sends.
+                let chosen = most.rev().max_by_key(|(_, (room, _))| **room);
+                let Some((controller, (room, client))) = chosen else { break };
                 let Some(updates) = waiting.pop_front() else { break };
                 let position = sent;
                 sent += 1;
-                let mut client = self.client.clone();
+                *room -= 1;
+                let mut client = Client::clone(client);
                 flying.spawn(async move {
                     let sent = start.elapsed();
                     let outcome = client.write_encoded(updates, wire(atomicity)).await;
-                    Ended { position, sent, answered: start.elapsed(), outcome }
+                    Ended { position, controller, sent, answered: start.elapsed(), outcome }
                 });
             }
             let ended = match tokio::time::timeout(TIMEOUT, flying.join_next()).await {
@@ -233,16 +302,62 @@ impl P4RuntimeChannel {
                 Ok(Some(Ok(ended))) => ended,
             };
             let numbers = requests.get(ended.position).copied().unwrap_or_default();
+            let before = phase.accepted.len();
             if let Err(error) = self.note(&mut phase, &ended, numbers) {
                 failure.get_or_insert(error);
             }
+            let accepted = (phase.accepted.len() - before) as u64;
+            phase.by_controller.iter_mut().skip(ended.controller).take(1).for_each(|sum| {
+                *sum += accepted;
+            });
+            room.iter_mut().skip(ended.controller).take(1).for_each(|room| *room += 1);
         }
         phase.end(processor);
         match failure {
-            None => Ok((phase, sent)),
+            None => Ok(Sent::new(phase, work, sent)),
             Some(failure) => Err(failure),
         }
     }
+}
+
+/// Connects to a device.
+async fn connect(device: &Device) -> Result<Client, DutError> {
+    let options = ClientOptions { tls: device.tls.clone(), ..ClientOptions::default() };
+    let connected = Client::connect(&device.address, device.device_id, &options).await;
+    connected.map_err(|error| DutError::Connect {
+        address: device.address.clone(),
+        cause: error.to_string(),
+    })
+}
+
+/// Becomes the primary of a role. If the role had a primary before, whose election id was higher
+/// than the first one that is tried, a higher one is used.
+async fn arbitrated(
+    client: &mut Client,
+    role: &str,
+) -> Result<(StreamSender, StreamReceiver), ArbitrationFailure> {
+    match client.become_primary(role, ElectionId(1), TIMEOUT).await {
+        Err(ArbitrationFailure::NoPrimary { highest: Some(ElectionId(highest)) }) => {
+            let next = ElectionId(highest.saturating_add(1));
+            client.become_primary(role, next, TIMEOUT).await
+        }
+        found => found,
+    }
+}
+
+/// Returns the refusal of a Write of the primary of a role.
+fn refusal_of_role(role: &str, error: &WriteError) -> Refusal {
+    let first = match error {
+        WriteError::Updates { refused, .. } => {
+            refused.first().map(|first| (format!("{:?}", first.code), first.message.clone()))
+        }
+        WriteError::Rpc(status) => {
+            Some((format!("{:?}", status.code()), status.message().to_owned()))
+        }
+        _ => None,
+    };
+    let (code, message) = first.unwrap_or_else(|| ("Write".to_owned(), error.to_string()));
+    Refusal { code, message: format!("{message} (a Write of role {role})"), entry: None }
 }
 
 /// Reads entities.
@@ -331,7 +446,8 @@ impl P4RuntimeChannel {
                     flying.spawn(async move {
                         let sent = start.elapsed();
                         let outcome = client.write(updates, Atomicity::ContinueOnError).await;
-                        (Ended { position, sent, answered: start.elapsed(), outcome }, numbers)
+                        let answered = start.elapsed();
+                        (Ended { position, controller: 0, sent, answered, outcome }, numbers)
                     });
                     // Even if a further request is due, this one and the answers must get on.
                     tokio::task::yield_now().await;
@@ -447,6 +563,8 @@ pub(crate) fn wire(atomicity: BatchAtomicity) -> Atomicity {
 /// A request that ended, with its position among all requests.
 struct Ended {
     position: usize,
+    /// The number of the controller that sent it.
+    controller: usize,
     sent: Duration,
     answered: Duration,
     outcome: Result<(), WriteError>,

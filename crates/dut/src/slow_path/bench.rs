@@ -52,6 +52,45 @@ pub(super) struct Trial {
     pub(super) counts: Counts,
     /// Whether this program hardly ever had nothing to do.
     pub(super) is_limited_here: bool,
+    /// The number of updates that were answered meanwhile.
+    pub(super) updates: u64,
+}
+
+/// Updates during a trial: an entry is inserted and deleted again and again, each time as soon as
+/// the update before is answered.
+struct Churn<'e, E> {
+    entry: &'e E,
+    /// Whether the switch has the entry, as far as updates are answered.
+    is_there: bool,
+    /// Whether an update waits for its answer.
+    waits: bool,
+    answered: u64,
+}
+
+impl<E> Churn<'_, E> {
+    /// Returns the next update, unless one waits for its answer.
+    fn next(&mut self) -> Option<Operation> {
+        if self.waits {
+            return None;
+        }
+        self.waits = true;
+        Some(if self.is_there { Operation::Delete } else { Operation::Insert })
+    }
+
+    /// Notes that the update is answered.
+    fn answer(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.is_there = !self.is_there;
+            self.answered += 1;
+        }
+    }
+}
+
+/// The messages that a look at the control channel and the interfaces found.
+struct Received {
+    has_packets: bool,
+    /// Whether the update that was begun last is answered.
+    is_answered: bool,
 }
 
 /// The interfaces, the control channel and the clock.
@@ -109,8 +148,15 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(())
     }
 
-    /// Sends packets in one direction for some time, and waits for those that are on their way.
-    pub(super) async fn trial(&mut self, crossed: Crossed<'_>) -> Result<Trial, DutError> {
+    /// Sends packets in one direction for some time, and waits for those that are on their way. With
+    /// `beside`, this entry is inserted and deleted meanwhile, and is not there in the end.
+    pub(super) async fn trial(
+        &mut self,
+        crossed: Crossed<'_>,
+        beside: Option<&C::Entry>,
+    ) -> Result<Trial, DutError> {
+        let mut churn =
+            beside.map(|entry| Churn { entry, is_there: false, waits: false, answered: 0 });
         let mut tally = Tally::new(self.next);
         let mut packet = crossed.route.packet.clone();
         let begin = self.clock.now();
@@ -126,8 +172,18 @@ impl<'a, C: Control> Bench<'a, C> {
             let mut has_worked = false;
             if goes_on {
                 has_worked |= self.send(crossed, &mut packet, begin, &mut tally)?;
+                if let Some(churn) = &mut churn
+                    && let Some(operation) = churn.next()
+                {
+                    self.control.begin(operation, churn.entry).await?;
+                    has_worked = true;
+                }
             }
-            has_worked |= self.receive(crossed, &mut tally).await?;
+            let received = self.receive(crossed, &mut tally).await?;
+            has_worked |= received.has_packets;
+            if let Some(churn) = churn.as_mut().filter(|_| received.is_answered) {
+                churn.answer();
+            }
             tally.give_up(Moment(now.0.saturating_sub(nanos(GIVEN_UP))));
             if !has_worked {
                 self.clock.idle();
@@ -136,6 +192,17 @@ impl<'a, C: Control> Bench<'a, C> {
             idle += if has_worked { 0 } else { after.0 - last.0 };
             last = after;
         }
+        let mut updates = 0;
+        if let Some(mut churn) = churn {
+            if churn.waits {
+                self.settle().await?;
+                churn.answer();
+            }
+            updates = churn.answered;
+            if churn.is_there {
+                self.request(Operation::Delete, churn.entry).await?;
+            }
+        }
         self.next = tally.next();
         let all = last.0 - begin.0;
         Ok(Trial {
@@ -143,6 +210,7 @@ impl<'a, C: Control> Bench<'a, C> {
             delays: tally.delays(),
             counts: tally.counts(),
             is_limited_here: idle as f64 <= (1.0 - BUSY) * all as f64,
+            updates,
         })
     }
 
@@ -184,15 +252,20 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(has_sent)
     }
 
-    /// Records the packets that have arrived. Returns whether there were any.
-    async fn receive(&mut self, crossed: Crossed<'_>, tally: &mut Tally) -> Result<bool, DutError> {
+    /// Records the packets that have arrived.
+    async fn receive(
+        &mut self,
+        crossed: Crossed<'_>,
+        tally: &mut Tally,
+    ) -> Result<Received, DutError> {
         let (clock, key, mut has_received) = (self.clock, self.key, false);
         let mut arrived = |tag: Tag| {
             if tag.key == key {
                 has_received |= tally.arrived(tag.number, clock.now());
             }
         };
-        self.control
+        let is_answered = self
+            .control
             .look(&mut |tag| {
                 if crossed.direction == Direction::PacketIn {
                     arrived(tag);
@@ -205,7 +278,7 @@ impl<'a, C: Control> Bench<'a, C> {
                 Tag::read(frame.bytes()).into_iter().for_each(&mut arrived);
             }
         }
-        Ok(has_received)
+        Ok(Received { has_packets: has_received, is_answered })
     }
 
     /// Measures the reaction to the first packet of a flow: sends packets of the flow, and writes

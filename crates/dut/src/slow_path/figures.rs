@@ -36,6 +36,16 @@ pub struct Load {
     pub delays: Vec<Ordered<Duration>>,
     /// The fates of the packets.
     pub counts: Counts,
+    /// The updates that were made meanwhile; `None` if there were none.
+    pub updates: Option<Updates>,
+}
+
+/// Updates of one entry that is inserted and deleted, one at a time, while packets cross the control
+/// channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Updates {
+    /// The answered updates per second of each round.
+    pub rates: Vec<f64>,
 }
 
 /// The reaction to the first packet of a flow. All times begin when the packet was sent.

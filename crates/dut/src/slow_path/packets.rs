@@ -4,6 +4,7 @@ use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1;
 
 use crate::live::Wire;
+use crate::tag::TAG;
 
 /// A packet that crosses the control channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,19 @@ pub struct ReactiveFlow<E> {
     pub egress: u32,
 }
 
+impl<E> ReactiveFlow<E> {
+    /// Returns the entry of the flow that is inserted first.
+    pub(super) fn first_entry(&self) -> &E {
+        self.before.as_ref().unwrap_or(&self.entry)
+    }
+
+    /// Returns whether the packets of a route belong to this flow.
+    fn has(&self, route: &Route) -> bool {
+        let body = |packet: &[u8]| packet.len().saturating_sub(TAG);
+        self.packet.get(..body(&self.packet)) == route.packet.get(..body(&route.packet))
+    }
+}
+
 /// The packets of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Packets<E> {
@@ -45,6 +59,13 @@ pub struct Packets<E> {
 }
 
 impl<E> Packets<E> {
+    /// Returns an entry that can be inserted and deleted while the packets of a route go to the
+    /// controller, since they do not belong to its flow.
+    pub(super) fn unrelated_entry(&self, route: &Route) -> Option<&E> {
+        let flow = self.flows.iter().rev().find(|flow| !flow.has(route));
+        flow.map(ReactiveFlow::first_entry)
+    }
+
     /// Returns whether there is no packet, so that nothing can be measured.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -49,7 +49,14 @@ fn no_fault_is_found_in_a_switch_without_one() {
             let counts = crossing.counts;
             assert_eq!((counts.lost, counts.reordered, counts.repeated), (0, 0, 0), "{what}");
             assert_eq!(crossing.rates.len(), 3, "{what}");
-            assert_eq!(crossing.loads.len(), 3, "{what}");
+            let beside: Vec<&Updates> =
+                crossing.loads.iter().filter_map(|load| load.updates.as_ref()).collect();
+            let is_in = crossing.direction == Direction::PacketIn;
+            assert_eq!((crossing.loads.len(), beside.len()), if is_in { (4, 1) } else { (3, 0) });
+            for updates in beside {
+                assert_eq!(updates.rates.len(), 3, "{what}");
+                assert!(updates.rates.iter().all(|rate| *rate > 0.0), "{what}: {updates:?}");
+            }
             for load in &crossing.loads {
                 assert!(load.counts.sent > 0 && load.counts.lost == 0, "{what}, {:?}", load.counts);
                 assert_eq!(load.delays.len(), 3, "{what}");
@@ -98,4 +105,25 @@ fn packets_that_obey_long_after_the_answer_are_seen() {
     for one in found.reactions.iter().flatten() {
         assert!(one.forwarded >= one.packet_in + EARLY, "{one:?}");
     }
+}
+
+/// The switch processes 200 flow-mods in a second, and nothing else meanwhile.
+#[test]
+fn packet_ins_that_wait_for_updates_are_late() {
+    let takes = Duration::from_millis(5);
+    let faults = Faults { rate: Some(1.0 / takes.as_secs_f64()), ..Faults::default() };
+    let found = measured(Version::V1_3, FlowMatch::Mac, faults);
+    let beside = packet_in(&found).loads.iter().find(|load| load.updates.is_some());
+    let load = beside.expect("there are flows");
+    for rate in &load.updates.as_ref().expect("they are made").rates {
+        // One more may be answered when the trial is over.
+        let most =
+            (SETTINGS.time.as_secs_f64() / takes.as_secs_f64() + 1.0) / SETTINGS.time.as_secs_f64();
+        assert!(*rate <= most, "{rate}");
+    }
+    for round in &load.delays {
+        // Half of the packets arrive when an update has more than half of its time left.
+        assert!(round.at(0.5).expect("packets") >= takes / 4, "{:?}", round.at(0.5));
+    }
+    assert_eq!(load.counts.lost, 0);
 }

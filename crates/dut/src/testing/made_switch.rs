@@ -45,6 +45,11 @@ pub(crate) struct Faults {
     /// The time for which an answer to a request for statistics is repeated; `None` to make each
     /// answer anew.
     pub(crate) copies_statistics: Option<Duration>,
+    /// Whether the switch drops the packet that arrives next after each flow-mod.
+    pub(crate) loses_packet_after_flow_mod: bool,
+    /// The time for which an answer to a request for statistics keeps the switch from everything
+    /// else.
+    pub(crate) statistics_take: Duration,
 }
 
 /// A switch that connects to a controller when the controller listens.
@@ -57,11 +62,14 @@ pub(crate) struct MadeSwitch {
     pub(crate) others: Vec<Vec<u8>>,
     /// The ports, numbered from 1.
     pub(crate) ports: Vec<Port>,
+    /// The number of its connections, of which those beside the first take flow-mods too.
+    pub(crate) connections: usize,
 }
 
 impl MadeSwitch {
     pub(crate) fn new(version: Version, faults: Faults) -> Self {
-        Self { version, table_size: 10_000, faults, others: Vec::new(), ports: Vec::new() }
+        let (others, ports) = (Vec::new(), Vec::new());
+        Self { version, table_size: 10_000, faults, others, ports, connections: 1 }
     }
 }
 
@@ -109,25 +117,48 @@ struct Serving {
     /// The answers to requests for statistics, by the requests without their transaction ids.
     copies: HashMap<Vec<u8>, (Instant, Vec<u8>)>,
     out: Vec<u8>,
+    /// Whether the next packet is dropped.
+    drops_next: bool,
+    further: Vec<Further>,
+}
+
+/// A further connection.
+struct Further {
+    /// A switch without flows, which answers all messages but flow-mods.
+    answering: OpenFlowSwitch,
+    socket: TcpStream,
+    framer: Framer,
+    out: Vec<u8>,
+}
+
+/// Connects a switch to the measurement.
+fn connected(made: &MadeSwitch, address: SocketAddr) -> (OpenFlowSwitch, TcpStream, Vec<u8>) {
+    let mut switch = OpenFlowSwitch::new(SwitchOptions {
+        version: made.version,
+        datapath_id: DatapathId(7),
+        ports: 4,
+        buffers: 0,
+        table_size: made.table_size,
+        flow_tables: FlowTables::Run,
+        awaiting: 0,
+    });
+    switch.hand_out();
+    let socket = TcpStream::connect(address).expect("the measurement listens");
+    socket.set_nonblocking(true).expect("a socket");
+    socket.set_nodelay(true).expect("a socket");
+    let mut out = Vec::new();
+    switch.opened(0, &mut out);
+    (switch, socket, out)
 }
 
 impl Serving {
     fn new(made: MadeSwitch, address: SocketAddr) -> Self {
-        let mut switch = OpenFlowSwitch::new(SwitchOptions {
-            version: made.version,
-            datapath_id: DatapathId(7),
-            ports: 4,
-            buffers: 0,
-            table_size: made.table_size,
-            flow_tables: FlowTables::Run,
-            awaiting: 0,
+        let (switch, socket, out) = connected(&made, address);
+        let further = (1..made.connections).map(|_| {
+            let (answering, socket, out) = connected(&made, address);
+            Further { answering, socket, framer: Framer::new(), out }
         });
-        switch.hand_out();
-        let socket = TcpStream::connect(address).expect("the measurement listens");
-        socket.set_nonblocking(true).expect("a socket");
-        socket.set_nodelay(true).expect("a socket");
-        let mut out = Vec::new();
-        switch.opened(0, &mut out);
+        let further = further.collect();
         let now = Instant::now();
         Self {
             switch,
@@ -141,6 +172,8 @@ impl Serving {
             packet_ins: 0,
             copies: HashMap::new(),
             out,
+            drops_next: false,
+            further,
         }
     }
 
@@ -165,10 +198,46 @@ impl Serving {
             if !self.send() {
                 return self.end();
             }
+            is_idle &= !self.serve_further();
             if is_idle {
                 thread::sleep(PAUSE);
             }
         }
+    }
+
+    /// Serves the further connections, which share the flows of the first. Returns whether any of
+    /// them had messages.
+    fn serve_further(&mut self) -> bool {
+        let (mut had_some, mut chunk) = (false, [0; 1 << 16]);
+        for mut one in std::mem::take(&mut self.further) {
+            let count = match one.socket.read(&mut chunk) {
+                Ok(0) => continue,
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => 0,
+                Err(_) => continue,
+            };
+            had_some |= count > 0;
+            std::mem::swap(&mut self.out, &mut one.out);
+            for frame in one.framer.frames(&chunk[..count]) {
+                let frame = frame.expect("the controller sends messages");
+                let kind = Header::new_checked(frame).expect("a message").message_type();
+                if kind == MessageType::FLOW_MOD {
+                    self.receive(frame);
+                } else {
+                    let now = self.now();
+                    let received = one.answering.receive(frame, now, &mut self.out);
+                    received.expect("the session goes on");
+                }
+            }
+            std::mem::swap(&mut self.socket, &mut one.socket);
+            let is_open = self.send();
+            std::mem::swap(&mut self.socket, &mut one.socket);
+            std::mem::swap(&mut self.out, &mut one.out);
+            if is_open {
+                self.further.push(one);
+            }
+        }
+        had_some
     }
 
     fn end(mut self) -> usize {
@@ -191,6 +260,7 @@ impl Serving {
         let faults = self.made.faults;
         match Header::new_checked(frame).expect("a message").message_type() {
             MessageType::FLOW_MOD => {
+                self.drops_next |= faults.loses_packet_after_flow_mod;
                 if let Some(rate) = faults.rate {
                     let takes = Duration::from_secs_f64(1.0 / rate);
                     self.free_at = self.free_at.max(Instant::now()) + takes;
@@ -219,6 +289,9 @@ impl Serving {
             }
             kind if Some(kind) == self.copied_type() => self.answer_with_copy(frame),
             kind => {
+                if kind == self.statistics_type() {
+                    thread::sleep(faults.statistics_take);
+                }
                 self.process(frame);
                 let is_barrier = match self.made.version {
                     Version::V1_0 => kind == MessageType(18),
@@ -238,11 +311,15 @@ impl Serving {
 
     /// Returns the type of requests for statistics, if their answers are copied.
     fn copied_type(&self) -> Option<MessageType> {
-        self.made.faults.copies_statistics?;
-        Some(match self.made.version {
+        self.made.faults.copies_statistics.map(|_| self.statistics_type())
+    }
+
+    /// Returns the type of requests for statistics.
+    fn statistics_type(&self) -> MessageType {
+        match self.made.version {
             Version::V1_0 => MessageType(16),
             Version::V1_3 => MessageType(18),
-        })
+        }
     }
 
     /// Answers a request for statistics as an equal one was answered before, if that is not too
@@ -305,6 +382,9 @@ impl Serving {
             has_packets |= queue.receive(&mut burst).expect("a line") > 0;
             let now = self.now();
             for frame in burst.frames() {
+                if std::mem::take(&mut self.drops_next) {
+                    continue;
+                }
                 let arriving = Arriving::aside(port as u32 + 1, frame.bytes());
                 let mut made = Vec::new();
                 self.switch.packet(arriving, now, &mut made);

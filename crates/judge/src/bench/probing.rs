@@ -43,7 +43,8 @@ impl Bench {
         is_taken
     }
 
-    /// Returns whether the device takes an entry of a table that satisfies the table's constraint.
+    /// Returns whether the device takes an entry of a table that satisfies the table's constraint, if
+    /// there is one, and refers to what is there.
     ///
     /// # Errors
     /// Returns the reason if it does not, or if no such entry was found.
@@ -58,8 +59,10 @@ impl Bench {
             None => Some(like),
         };
         let entry = satisfied.ok_or("no entry that satisfies its constraint was found")?;
-        let request = self.write_request(vec![entities::insert(of_entry(&entry))]);
-        let answer = self.write(request);
+        let answer = self.insert_targets(&of_entry(&entry)).and_then(|()| {
+            let request = self.write_request(vec![entities::insert(of_entry(&entry))]);
+            self.write(request)
+        });
         self.clean();
         self.channel.take_exchanges();
         match answer {
@@ -99,11 +102,13 @@ impl Bench {
         member_id: u32,
     ) -> Result<Code, Fault> {
         let member = entities::member(profile, table, member_id, 1);
+        self.insert_targets(&member)?;
         let request = self.write_request(vec![entities::insert(member.clone())]);
         let code = self.write(request)?.of(0);
         if code == Code::Ok {
             self.accept(vec![delete(member)])?;
         }
+        self.clean();
         Ok(code)
     }
 

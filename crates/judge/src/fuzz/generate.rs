@@ -5,6 +5,7 @@ mod faults;
 mod near_misses;
 mod packets;
 mod profiles;
+mod references;
 
 use bytes::Bytes;
 use constraints::Goal;
@@ -132,7 +133,7 @@ impl<'a> Generator<'a> {
         for _ in 0..count {
             let update = match kind {
                 Subjects::Entries(table) => self.entry_update(table, model),
-                Subjects::Defaults => self.default_update(),
+                Subjects::Defaults => self.default_update(model),
                 Subjects::Members(programmed) => self.member_update(programmed, model),
                 Subjects::Groups(programmed) => self.group_update(programmed.profile, model),
                 Subjects::References(programmed) => self.reference_update(programmed, model),
@@ -176,13 +177,13 @@ impl<'a> Generator<'a> {
     }
 
     /// Returns an update of the default entry of a table.
-    fn default_update(&mut self) -> v1::Update {
+    fn default_update(&mut self, model: &Model) -> v1::Update {
         let table = self.random.usize(..self.defaults.len());
         let table = self.defaults[table];
         let actions: Vec<&Action> = table.all_actions().collect();
         let action = self.random.choice(&actions).map(|action| match self.random.u8(..4) {
-            0 => self.near_call(action).unwrap_or_else(|| self.call(action)),
-            _ => self.call(action),
+            0 => self.near_call(action, model).unwrap_or_else(|| self.call(action, model)),
+            _ => self.call(action, model),
         });
         let action = action
             .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
@@ -236,13 +237,13 @@ impl<'a> Generator<'a> {
     /// Returns an update of an entry with an action of its own.
     fn entry_update(&mut self, table: &Table, model: &Model) -> v1::Update {
         let action = self
-            .any_action(table)
+            .any_action(table, model)
             .map(|action| v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
         let entry = v1::TableEntry { action, ..self.key(table, model) };
         let update = self.update_of(table, entry, model);
         match self.random.u8(..6) {
             0 | 1 => self.damaged(table, update),
-            2 | 3 => self.near_miss(table, &update).unwrap_or(update),
+            2 | 3 => self.near_miss(table, &update, model).unwrap_or(update),
             _ => update,
         }
     }
@@ -253,7 +254,9 @@ impl<'a> Generator<'a> {
         let (r#match, priority) = match self.random.choice(&present) {
             Some(entry) if self.random.u8(..3) > 0 => (entry.r#match.clone(), entry.priority),
             _ => {
-                let fields = table.keys.iter().filter_map(|key| self.field(key)).collect();
+                let fields = table.keys.iter().filter_map(|key| self.field(key));
+                let mut fields: Vec<v1::FieldMatch> = fields.collect();
+                self.refer_from_key(table, &mut fields, model);
                 let priority = if table.has_priority() { self.random.i32(1..=3) } else { 0 };
                 (fields, priority)
             }
@@ -296,7 +299,7 @@ impl<'a> Generator<'a> {
         if key.kind != subject::Kind::Exact && self.random.u8(..5) == 0 {
             return None;
         }
-        let value = self.value(key.bits);
+        let value = if key.is_text() { self.text() } else { self.value(key.bits) };
         let matched = match key.kind {
             subject::Kind::Exact => Match::Exact(field_match::Exact { value }),
             subject::Kind::Optional => Match::Optional(field_match::Optional { value }),
@@ -339,18 +342,21 @@ impl<'a> Generator<'a> {
     }
 
     /// Returns a call of an action that entries may have.
-    fn any_action(&mut self, table: &Table) -> Option<v1::Action> {
+    fn any_action(&mut self, table: &Table, model: &Model) -> Option<v1::Action> {
         let usable: Vec<&Action> = table.all_actions().filter(|action| action.in_entries).collect();
         let action = *self.random.choice(&usable)?;
-        Some(self.call(action))
+        Some(self.call(action, model))
     }
 
-    /// Returns a call whose arguments satisfy the constraint of its action.
-    fn call(&mut self, action: &Action) -> v1::Action {
-        let params = action.params.iter();
-        let params = params
-            .map(|param| v1::action::Param { param_id: param.id, value: self.value(param.bits) });
-        let call = v1::Action { action_id: action.id, params: params.collect() };
+    /// Returns a call whose arguments satisfy the constraint of its action and, mostly, refer to
+    /// what is there.
+    fn call(&mut self, action: &Action, model: &Model) -> v1::Action {
+        let params = action.params.iter().map(|param| {
+            let value = if param.is_text() { self.text() } else { self.value(param.bits) };
+            v1::action::Param { param_id: param.id, value }
+        });
+        let mut call = v1::Action { action_id: action.id, params: params.collect() };
+        self.refer_from_call(action, &mut call, model);
         match &action.restriction {
             Some(restriction) if restriction.breach_of_call(&call).is_some() => {
                 let seed = self.random.u64(..);

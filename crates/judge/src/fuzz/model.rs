@@ -5,11 +5,13 @@ mod answer;
 mod cells;
 mod direct;
 mod profiles;
+mod references;
 mod tables;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bytes::Bytes;
 use protos::v1::{
     self, entity::Entity as Kind, packet_replication_engine_entry::Type as Replication,
     update::Type,
@@ -42,6 +44,8 @@ pub(super) struct Model {
     cells: BTreeMap<(Scope, i64), v1::Entity>,
     /// The keys of the entries that the device had before, of which no updates are made.
     taken: BTreeSet<EntryKey>,
+    /// The values of translated types that the device has taken, by the name of the type.
+    known: BTreeSet<(String, Bytes)>,
 }
 
 impl Model {
@@ -87,6 +91,10 @@ impl Model {
                 self.direct_meter(subject, kind, meter, &mut faults);
             }
             Some(Kind::ExternEntry(_)) | None => faults.add(true, REFUSED),
+        }
+        if let Some(entity) = &update.entity {
+            self.references(subject, kind, entity, &mut faults);
+            self.translations(subject, entity, &mut faults);
         }
         faults.expected(duty)
     }

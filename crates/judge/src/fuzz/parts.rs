@@ -2,7 +2,10 @@
 
 use super::scope::Scope;
 use crate::bench::Bench;
-use crate::subject::Table;
+use crate::subject::{Subject, Table, Target};
+
+/// The longest chain of references that is followed. A program with a longer one has a circle.
+const LONGEST: usize = 16;
 
 /// The parts of the state of a device, and those that are left out.
 #[derive(Default)]
@@ -62,7 +65,39 @@ pub(super) fn parts(bench: &mut Bench) -> Parts {
     scopes.extend(subject.digests.iter().map(|digest| Scope::Digest(*digest)));
     scopes.sort_unstable();
     scopes.dedup();
+    // What refers to other entities is deleted before them.
+    scopes.sort_by_key(|scope| std::cmp::Reverse(chain(subject, *scope)));
     Parts { written: scopes, ..parts }
+}
+
+/// Returns the length of the longest chain of references from the entities of a part.
+fn chain(subject: &Subject, scope: Scope) -> usize {
+    match scope {
+        Scope::Entries(id) | Scope::DefaultEntry(id) => chain_of_table(subject, id, LONGEST),
+        Scope::Groups(profile) | Scope::Members(profile) => subject
+            .any_member_table(profile)
+            .map_or(0, |table| chain_of_table(subject, table.id, LONGEST)),
+        Scope::MulticastGroups
+        | Scope::CloneSessions
+        | Scope::Counter(_)
+        | Scope::Meter(_)
+        | Scope::Register(_)
+        | Scope::ValueSet(_)
+        | Scope::Digest(_) => 0,
+    }
+}
+
+fn chain_of_table(subject: &Subject, id: u32, longest: usize) -> usize {
+    let Some(longest) = longest.checked_sub(1) else { return 0 };
+    let Some(table) = subject.tables.iter().find(|table| table.id == id) else { return 0 };
+    let of_actions = table.all_actions().flat_map(|action| &action.references);
+    let lengths = table.references.iter().chain(of_actions).map(|reference| {
+        1 + match reference.target {
+            Target::Table(id) => chain_of_table(subject, id, longest),
+            Target::MulticastGroups | Target::CloneSessions => 0,
+        }
+    });
+    lengths.max().unwrap_or(0)
 }
 
 /// Returns whether entries of a table can be written.

@@ -12,7 +12,7 @@ use crate::demands::{Fault, demand, lacks};
 use crate::entities::{
     all_ones, bare_call, bytes, delete, insert, modify, of_entry, too_large, with_action,
 };
-use crate::subject::{Kind, Table};
+use crate::subject::{Action, Kind, Param, Table};
 
 pub(super) const ALL: &[Trial] = &[
     must("9.1", "valid-entry", "An entry whose values fit the P4Info is accepted.", valid_entry),
@@ -434,45 +434,66 @@ fn action_only_for_default(bench: &mut Bench) -> Result<(), Fault> {
 }
 
 fn missing_parameter(bench: &mut Bench) -> Result<(), Fault> {
-    refuse_action(bench, &[Code::InvalidArgument], |action, _| {
-        action.params.pop();
+    refuse_action(bench, &[Code::InvalidArgument], has_params, |wrong, _| {
+        wrong.params.pop();
     })
 }
 
 fn unknown_parameter(bench: &mut Bench) -> Result<(), Fault> {
-    refuse_action(bench, &[Code::InvalidArgument], |action, _| {
-        action.params.push(v1::action::Param { param_id: 0x7fff_ffff, value: bytes(1) });
+    refuse_action(bench, &[Code::InvalidArgument], has_params, |wrong, _| {
+        wrong.params.push(v1::action::Param { param_id: 0x7fff_ffff, value: bytes(1) });
     })
 }
 
 fn parameter_too_large(bench: &mut Bench) -> Result<(), Fault> {
-    refuse_action(bench, BAD_VALUE, |action, bits| {
-        if let Some(param) = action.params.first_mut() {
-            param.value = too_large(bits);
+    refuse_action(bench, BAD_VALUE, has_numbers, |wrong, action| {
+        if let Some(number) = action.params.iter().find(|param| is_number(param)) {
+            set(wrong, number.id, &too_large(number.bits));
         }
     })
 }
 
 fn parameter_without_bytes(bench: &mut Bench) -> Result<(), Fault> {
-    refuse_action(bench, BAD_VALUE, |action, _| {
-        if let Some(param) = action.params.first_mut() {
-            param.value = Bytes::new();
+    refuse_action(bench, BAD_VALUE, has_numbers, |wrong, action| {
+        if let Some(number) = action.params.iter().find(|param| is_number(param)) {
+            set(wrong, number.id, &Bytes::new());
         }
     })
 }
 
+fn has_params(action: &Action) -> bool {
+    !action.params.is_empty()
+}
+
+fn has_numbers(action: &Action) -> bool {
+    action.params.iter().any(is_number)
+}
+
+/// Returns whether the values of a parameter are numbers of the data plane.
+fn is_number(param: &Param) -> bool {
+    param.translated.is_none()
+}
+
+/// Gives a parameter of a call another value.
+fn set(call: &mut v1::Action, id: u32, value: &Bytes) {
+    for param in call.params.iter_mut().filter(|param| param.param_id == id) {
+        param.value = value.clone();
+    }
+}
+
 /// Demands that an entry is refused whose action was changed, and likewise a modification. The
-/// change is given the width of the first parameter.
+/// action must be one that fits.
 fn refuse_action(
     bench: &mut Bench,
     codes: &[Code],
-    change: impl Fn(&mut v1::Action, u32),
+    fits: fn(&Action) -> bool,
+    change: impl Fn(&mut v1::Action, &Action),
 ) -> Result<(), Fault> {
-    let has_params = |table: &Table| table.action().is_some_and(|action| !action.params.is_empty());
-    let table = bench.open_table("table whose actions have parameters", has_params)?;
+    let has_action = |table: &Table| table.action().is_some_and(fits);
+    let table = bench.open_table("table whose actions have such parameters", has_action)?;
     let action = table.action().ok_or_else(|| lacks("action"))?;
     let mut wrong = bare_call(action, 1);
-    change(&mut wrong, action.params.first().map_or(0, |param| param.bits));
+    change(&mut wrong, action);
     let entry = bench.entry(&table);
     let wrong = with_action(&entry, wrong);
     bench.refuse(insert(of_entry(&wrong)), codes)?;

@@ -170,7 +170,7 @@ fn behind_zeros(value: &Bytes, zeros: usize) -> Bytes {
 
 fn zero_is_one_byte(bench: &mut Bench) -> Result<(), Fault> {
     let table = bench.open_table("table whose actions have parameters", |table| {
-        table.action().is_some_and(|action| !action.params.is_empty())
+        table.is_numeric() && table.action().is_some_and(|action| !action.params.is_empty())
     })?;
     let action = table.action().ok_or_else(|| lacks("action"))?;
     let entry = with_action(&bench.entry(&table), bare_call(action, 0));
@@ -238,6 +238,6 @@ pub(super) fn with_match(entry: &v1::TableEntry, field_id: u32, matched: Match) 
 
 fn exact_table(bench: &Bench) -> Result<Table, Fault> {
     bench.open_table("table with an exact field that takes entries", |table| {
-        table.key(subject::Kind::Exact).is_some()
+        table.key(subject::Kind::Exact).is_some() && table.is_numeric()
     })
 }

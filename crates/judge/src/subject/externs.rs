@@ -106,7 +106,13 @@ pub(super) fn value_sets(p4info: &config::P4Info) -> Vec<ValueSet> {
     let sets = p4info.value_sets.iter().map(|set| {
         let preamble = set.preamble.clone().unwrap_or_default();
         let (keys, why) = keys(p4info, &set.r#match);
-        let is_plain = why.is_none() && special(&preamble.annotations).is_none();
+        let refers = |field: &config::MatchField| {
+            field.annotations.iter().any(|text| text.starts_with("@refers_to"))
+        };
+        let is_plain = why.is_none()
+            && special(&preamble.annotations).is_none()
+            && keys.iter().all(|key| key.translated.is_none())
+            && !set.r#match.iter().any(refers);
         ValueSet { id: preamble.id, name: preamble.name, keys, size: set.size.into(), is_plain }
     });
     sets.collect()

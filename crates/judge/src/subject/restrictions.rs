@@ -15,6 +15,7 @@ use protos::config;
 use protos::v1::{self, field_match, field_match::FieldMatchType};
 
 use super::subject_kind;
+use super::translation::{Translated, translated};
 
 /// The constraint on the entries of a table, or on the calls of an action.
 #[derive(Clone, Debug)]
@@ -41,10 +42,14 @@ impl Restriction {
     ///
     /// # Errors
     /// Returns the fault of a constraint that cannot be read.
-    pub(super) fn of_table(table: &config::Table) -> Result<Option<Self>, String> {
+    pub(super) fn of_table(
+        p4info: &config::P4Info,
+        table: &config::Table,
+    ) -> Result<Option<Self>, String> {
         let keys = table.match_fields.iter().filter_map(|field| {
             let kind = constraint_kind(subject_kind(field)?);
-            Some((field.id, key(&field.name, kind, field.bitwidth)))
+            let form = translated(p4info, field.type_name.as_ref());
+            Some((field.id, key(&field.name, kind, field.bitwidth, form)))
         });
         let (ids, keys): (Vec<u32>, Vec<Key>) = keys.unzip();
         Self::new(table.preamble.as_ref(), ids, constraints::Subject::Table(&keys))
@@ -54,9 +59,14 @@ impl Restriction {
     ///
     /// # Errors
     /// Returns the fault of a constraint that cannot be read.
-    pub(super) fn of_action(action: &config::Action) -> Result<Option<Self>, String> {
-        let params = action.params.iter();
-        let keys = params.map(|param| (param.id, key(&param.name, Kind::Exact, param.bitwidth)));
+    pub(super) fn of_action(
+        p4info: &config::P4Info,
+        action: &config::Action,
+    ) -> Result<Option<Self>, String> {
+        let keys = action.params.iter().map(|param| {
+            let form = translated(p4info, param.type_name.as_ref());
+            (param.id, key(&param.name, Kind::Exact, param.bitwidth, form))
+        });
         let (ids, keys): (Vec<u32>, Vec<Key>) = keys.unzip();
         Self::new(action.preamble.as_ref(), ids, constraints::Subject::Action(&keys))
     }
@@ -188,9 +198,13 @@ impl Restriction {
 }
 
 /// Returns a key with a name of the P4Info, which may begin with the dot of an absolute name.
-fn key(name: &str, kind: Kind, bits: i32) -> Key {
+fn key(name: &str, kind: Kind, bits: i32, form: Option<Translated>) -> Key {
     let name = name.strip_prefix('.').unwrap_or(name).to_owned();
-    Key { name, kind, ty: KeyType::Bits(super::width(bits)) }
+    let ty = match form {
+        Some(form) if form.is_text => KeyType::Text(form.given),
+        Some(_) | None => KeyType::Bits(super::width(bits)),
+    };
+    Key { name, kind, ty }
 }
 
 fn constraint_kind(kind: super::Kind) -> Kind {

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn the_knee_of_mm1_is_at_half_of_the_capacity_wherever_one_looks() {
+    fn the_knee_of_mm1_is_at_half_of_the_capacity_for_any_examined_range() {
         for (from, to, count) in [(0.05, 0.95, 19), (0.1, 0.99, 7), (0.3, 0.7, 5), (0.02, 0.9, 40)]
         {
             let observations = queue(&loads(from, to, count), 40_000.0, |load| 1.0 / (1.0 - load));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn no_knee_is_explained() {
+    fn the_absence_of_a_knee_is_explained() {
         let flat = |rates: &[f64]| -> Knee {
             let observations: Vec<_> = rates.iter().map(|rate| observation(*rate, 0.0)).collect();
             knee(&observations)

@@ -143,7 +143,7 @@ fn a_search_that_sees_no_loss_free_rate_goes_below_its_lowest() {
 }
 
 #[test]
-fn a_system_that_rests_is_not_one_that_stopped() {
+fn a_system_that_pauses_has_not_stopped() {
     // The system is silent at the end of every third trial.
     let silent = |rate| Observation { silent: true, ..observation(rate, 0.2) };
     let mut search = search_over(100.0, 100_000.0, 0.05, 0.0);

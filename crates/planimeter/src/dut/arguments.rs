@@ -54,13 +54,16 @@ Tests:
   updates   For each load (updates in a request, and requests that wait for answers): entries are inserted for --time, then \
 all of them modified, then deleted. The rate of a round is that of accepted updates from the first request to the last answer; \
 intervals are over rounds, in which loads come in random order. A load of single updates, one at a time, shows the latency. \
-Further values of --occupancy, --atomicity and --table are measured with the largest batch up to 100, one at a time.
+Further values of --window, --occupancy, --atomicity, --controllers and --table are measured with the largest batch up to 100, one at a time; with --port, and for \
+P4Runtime --program, also while packets pass through the switch.
   sustained The highest rate of updates that the switch sustains when requests are due by a schedule, and the knee of the \
 response time, by search; only if --plan names it. Insertions and deletions take turns, so the first --occupancy stays. It takes \
 about a minute. With --quick, each rate is tried once, and no confidence is stated.
   reads     All entries of the table are read again and again. With --port, and for P4Runtime --program, also a counter while packets are \
-counted: how old its value is. P4Runtime: the direct counter of the table; OpenFlow: the packets in the statistics of a flow.
-  capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted.
+counted: how old its value is (P4Runtime: the direct counter of the table; OpenFlow: the packets in the statistics of a flow), and what reads cost packets \
+that pass through the switch.
+  capacity  Entries are inserted until the switch refuses them or --entries are there; then one is deleted and another inserted. In the empty table, and at \
+100, 90 and 50 % of what it took: how fast entries are replaced and, with --port, how packets fare meanwhile; and the memory of the switch, if it runs on this host.
   effects   One rule, and then --rules rules in one request, are inserted, modified and deleted in --changes rounds, while \
 packets are sent into port 1 of the switch and received on all ports of --port. Entries and packets are made from --program, \
 which the switch must run; generated entries send packets to port 2, and modified ones to others if they can. Other values of --atomicity than \
@@ -68,7 +71,7 @@ continue-on-error are tried with all rules together. For OpenFlow, \
 packets enter by the first --port; flows send them to the second, modified ones to the fourth or back to the first, and packets \
 without a flow leave by the third, if there is one.
   slow-path  Packets that go to the controller, and packets that the controller sends, --window of them on their way, and then by \
-a schedule at 10, 50 and 90 % of that rate; and the time from the first packet of a flow to the first that a new entry forwards. \
+a schedule at 10, 50 and 90 % of that rate, at 50 % also while an entry is updated; and the time from the first packet of a flow to the first that a new entry forwards. \
 OpenFlow: packets enter by the first --port and leave by the second. P4Runtime: packets, entries and the metadata of packet-outs are \
 found from --program; packets enter by port 1.
   digests   P4Runtime: packets of --program with distinct digests enter by port 1. When their digests arrive, with three \
@@ -94,6 +97,9 @@ Examples:
 
   How the update rate depends on the match kind, and on how full the table is:
     planimeter dut 127.0.0.1:9559 --plan updates --table each-kind --occupancy 0,50,90 --quick
+
+  Whether four controllers together are faster than one:
+    planimeter dut 127.0.0.1:9559 --plan updates --controllers 4
 
   Which rate of updates a switch sustains in a table that is half full:
     planimeter dut 127.0.0.1:9559 --plan sustained --occupancy 50
@@ -129,7 +135,7 @@ pub(super) const THRESHOLD: &str = "\
 Fail, with exit status 1, unless the condition holds: a figure, one of <, <=, >, >=, ==, !=, and a number (10k, 200us, 0). \
 A figure that was not measured breaks its condition. Figures are insert-rate, modify-rate and delete-rate (updates per second, at \
 the load with the highest rate), sustained-rate (the highest that is sustained, with --plan sustained), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
-second), wrong-reads, stale-counters (values of a counter that are certainly older than their request), capacity (entries), after (rules that packets obeyed only after the answer), lost, astray and twice \
+second), wrong-reads, stale-counters (values of a counter that are certainly older than their request), capacity (entries), lost-beside (packets that were lost during updates, reads and the test of capacity), after (rules that packets obeyed only after the answer), lost, astray and twice \
 (packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
 packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary), early-timeouts, \
 meter-deviations (rates, bursts and excesses of meters that certainly deviate) and group-faults (groups whose shares certainly differ from their weights).";
@@ -160,7 +166,8 @@ pub(crate) struct Arguments {
     )]
     pub(super) plan: Vec<Test>,
     /// The table that is measured [the largest one for which entries can be made]. Further tables,
-    /// or with each-kind one table of each match kind, are compared in the test of updates
+    /// or with each-kind one table of each match kind, are compared in the tests of updates and
+    /// capacity
     #[arg(long, value_name = "NAME")]
     pub(super) table: Vec<String>,
     /// The most entries that are made, or a file with the entries that are used instead. P4Runtime:
@@ -172,10 +179,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "1,10,100,1000",
         value_parser = list_of("a count such as 100 or 2^7", sizes_of))]
     pub(super) batch: List<usize>,
-    /// The number of requests that wait for their answers at the same time
-    #[arg(long, value_name = "COUNT", default_value_t = 8,
-        value_parser = clap::value_parser!(u16).range(1..=4096))]
-    pub(super) window: u16,
+    /// The numbers of requests that wait for their answers at the same time, such as 8,1,32. All
+    /// tests use the first one, and that of updates compares the others with it
+    #[arg(long, value_name = "LIST", default_value = "8",
+        value_parser = list_of("a number of requests from 1 to 4096", windows_of))]
+    pub(super) window: List<usize>,
     /// The percentages of the table, or of --entries if they are fewer, that are filled before
     /// updates, such as 0,50,90
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0",
@@ -186,6 +194,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "LIST", default_value = "continue-on-error", conflicts_with = "openflow",
         value_parser = list_of("continue-on-error, rollback-on-error or dataplane-atomic", atomicity_of))]
     pub(super) atomicity: List<BatchAtomicity>,
+    /// The numbers of controllers that send updates at the same time, such as 2,4, beside one.
+    /// P4Runtime: primaries of different roles; OpenFlow: connections of the switch
+    #[arg(long, value_name = "LIST", default_value = "1",
+        value_parser = list_of("a number of controllers from 1 to 64", controllers_of))]
+    pub(super) controllers: List<usize>,
+    /// The process of the switch, whose memory is read while the table fills [the process of this
+    /// host at the other end of the control channel]
+    #[arg(long, value_name = "PID")]
+    pub(super) switch_process: Option<u32>,
     /// The number of rounds, over which intervals are computed
     #[arg(long, value_name = "COUNT", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -305,8 +322,8 @@ pub(super) struct Packets {
     #[arg(long, value_name = "COUNT", default_value_t = 50,
         value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) changes: u32,
-    /// Packets per second, over all rules of a request, or at most 8k through a meter or to a
-    /// group; halved until the switch forwards them
+    /// Packets per second, over all rules of a request, or at most 8k through a meter, to a group or
+    /// beside updates and reads; halved until the switch forwards them
     #[arg(long, value_name = "RATE", default_value = "50k", value_parser = decimal)]
     pub(super) probes: u64,
     #[command(flatten)]
@@ -395,6 +412,16 @@ impl Tls {
     fn identity(&self) -> Result<Option<(Pem, Pem)>, Failure> {
         tls::identity(self.tls_certificate.as_deref(), self.tls_key.as_deref())
     }
+}
+
+/// Parses a number of requests that wait. This is the parser of one word for [`list_of`].
+fn windows_of(word: &str) -> Option<Vec<usize>> {
+    word.parse().ok().filter(|count| (1..=4096).contains(count)).map(|count| vec![count])
+}
+
+/// Parses a number of controllers. This is the parser of one word for [`list_of`].
+fn controllers_of(word: &str) -> Option<Vec<usize>> {
+    word.parse().ok().filter(|count| (1..=64).contains(count)).map(|count| vec![count])
 }
 
 /// Parses an atomicity. This is the parser of one word for [`list_of`].

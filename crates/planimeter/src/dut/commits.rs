@@ -67,7 +67,7 @@ fn forwarded(all: &[Committed]) -> impl Iterator<Item = Option<Duration>> {
 /// Returns the mean of times; `None` if one is unknown, or if there are none.
 fn mean(times: impl Iterator<Item = Option<Duration>>) -> Option<Value> {
     let times: Option<Vec<f64>> = times.map(|time| Some(time?.as_secs_f64())).collect();
-    Estimate::of(&times?).map(|time| Value::estimate(&time, Unit::Seconds))
+    Estimate::of(&times?).map(|time| Value::told(&time, Unit::Seconds))
 }
 
 pub(super) fn section(measured: &Measured) -> Section {

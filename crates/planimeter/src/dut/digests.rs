@@ -82,7 +82,7 @@ fn percentile(delivery: &Delivery, share: f64) -> Option<Value> {
     let rounds = delivery.latencies.iter();
     let each = rounds.map(|round| round.tail_at(share).map(|time| time.as_secs_f64()));
     let each: Option<Vec<f64>> = each.collect();
-    Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
+    Estimate::of(&each?).map(|time| Value::told(&time, Unit::Seconds))
 }
 
 /// Returns the section with all figures.

@@ -1,18 +1,16 @@
 //! The report of `planimeter dut`.
 
-use ::dut::capacity::{self, Ending};
 use ::dut::updates::Limit;
-use ::dut::{Outcome, Protocol, Refusal, Subject, Target, reads};
+use ::dut::{Outcome, Protocol, Subject, Target, reads};
 use provenance::Provenance;
 use report::page::document::{Document, Section};
-use report::page::{Cell, Figure, Table};
-use report::plot::{Axis, Line, Origin, Plot};
+use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
 use super::{
-    commits, counters, digests, effects, groups, meters, roles, slow_path, sustained, timeouts,
-    updates,
+    capacity, commits, counters, digests, effects, groups, meters, packets, roles, slow_path,
+    sustained, timeouts, updates,
 };
 
 /// Returns the report of a measurement.
@@ -51,15 +49,18 @@ pub(super) fn of(
     if let Some(found) = &outcome.reads {
         let (finding, section) = reads_section(found);
         document.findings.extend(finding);
+        document
+            .findings
+            .extend(found.packets.as_ref().and_then(|cost| packets::finding("read", cost)));
         document.sections.push(section);
     }
     if let Some(found) = &outcome.counters {
         document.findings.extend(counters::findings(found));
         document.sections.push(counters::section(found));
     }
-    if let Some(found) = &outcome.capacity {
-        document.findings.push(capacity_finding(found));
-        document.sections.push(capacity_section(found, subject.size));
+    if let Some(section) = capacity::section(&outcome.capacity) {
+        document.findings.extend(capacity::findings(&outcome.capacity));
+        document.sections.push(section);
     }
     match &outcome.effects {
         Some(found) => {
@@ -163,16 +164,6 @@ fn subject_notes(subject: &Subject) -> Vec<String> {
     notes
 }
 
-/// Returns the words for a refusal: what the switch answered, and to which entry if it is one of a
-/// file.
-pub(super) fn refusal_words(refusal: &Refusal) -> String {
-    let message = refusal.message.trim_end_matches('.');
-    match &refusal.entry {
-        None => format!("{}: {message}", refusal.code),
-        Some(entry) => format!("{}: {message}, for {entry}", refusal.code),
-    }
-}
-
 fn has_packets(target: &Target) -> bool {
     match target {
         Target::P4Runtime { traffic, slow_path, digests, .. } => {
@@ -212,7 +203,7 @@ fn protocol_note(protocol: &Protocol) -> String {
 }
 
 pub(super) fn rate(rates: &[f64]) -> Option<Value> {
-    Estimate::of(rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
+    Estimate::of(rates).map(|rate| Value::told(&rate, Unit::PerSecond))
 }
 
 pub(super) fn limit_words(limit: Limit) -> &'static str {
@@ -243,71 +234,16 @@ fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
         Value::new(found.wrong as f64, Unit::Count).into(),
     ]);
     table.row([Cell::text("limited by"), Cell::text(limit)]);
-    let section = Section {
+    let mut section = Section {
         id: "reads".to_owned(),
         title: "Reads".to_owned(),
         tables: vec![table],
         ..Section::default()
     };
+    let costs = found.packets.iter().map(|cost| ("reads", cost.clone()));
+    if let Some(beside) = packets::table("Packets beside reads", costs) {
+        section.text.push(packets::TEXT.to_owned());
+        section.tables.push(beside);
+    }
     (finding, section)
-}
-
-fn capacity_finding(found: &capacity::Measured) -> String {
-    let missing = found.missing.filter(|missing| *missing > 0);
-    let missing = missing.map(|missing| {
-        format!(" The switch does not list {missing} of the entries that it accepted.")
-    });
-    let accepted = match &found.ending {
-        Ending::Refused(refusal) => {
-            format!("capacity: {} entries, then {}.", found.entries, refusal.code)
-        }
-        Ending::AllInserted => {
-            format!("capacity: at least {} entries; no more were inserted.", found.entries)
-        }
-        Ending::Stopped => format!("capacity: at least {} entries; interrupted.", found.entries),
-    };
-    accepted + &missing.unwrap_or_default()
-}
-
-fn capacity_section(found: &capacity::Measured, size: Option<u64>) -> Section {
-    let mut table = Table::of_values("Capacity", ["figure", "value"]);
-    let count = |count: usize| Cell::from(Value::new(count as f64, Unit::Count));
-    let declared = size.map(|size| Value::new(size as f64, Unit::Count).into());
-    table.row([
-        Cell::text("entries that the program declares, or the switch reports"),
-        declared.unwrap_or_else(|| Cell::text("no limit")),
-    ]);
-    table.row([Cell::text("entries that were accepted"), count(found.entries)]);
-    let first = found.first_refusal.map(count);
-    table.row([
-        Cell::text("entries at the first refusal"),
-        first.unwrap_or_else(|| Cell::text("none was refused")),
-    ]);
-    if let Ending::Refused(refusal) = &found.ending {
-        let answer = refusal_words(refusal);
-        table.row([Cell::text("answer to a further entry"), Cell::text(answer)]);
-    }
-    if let Some(missing) = found.missing {
-        let missing = Value::new(missing as f64, Unit::Count);
-        table.row([Cell::text("accepted entries that the switch does not list"), missing.into()]);
-    }
-    if let Some(is_freed) = found.is_freed {
-        let words = if is_freed { "yes" } else { "no" };
-        table.row([Cell::text("a deletion makes room for another entry"), Cell::text(words)]);
-    }
-    let points = found.steps.iter();
-    let points = points.map(|step| (step.entries as f64, Value::new(step.rate, Unit::PerSecond)));
-    let plot = Plot::of_values(
-        "Rate of inserts while the table fills",
-        Axis::linear("entries in the table", Unit::Count),
-        Axis::linear("accepted inserts", Unit::PerSecond),
-        vec![Line::of_values("insert", Origin::Measured, points)],
-    );
-    Section {
-        id: "capacity".to_owned(),
-        title: "Capacity".to_owned(),
-        tables: vec![table],
-        figures: vec![Figure::plot(plot, "")],
-        ..Section::default()
-    }
 }

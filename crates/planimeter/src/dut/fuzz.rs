@@ -158,12 +158,34 @@ fn counts(fuzzed: &Fuzzed) -> Section {
     for one in &fuzzed.counts {
         table.row([Cell::text(one.what.as_str()), count(one.accepted), count(one.refused)]);
     }
+    let mut by_table = Table::of_values("Entries by table", ["table", "inserted"]).only_in_page();
+    for one in &fuzzed.tables {
+        by_table.row([Cell::text(one.name.as_str()), count(one.accepted)]);
+    }
+    let mut tables = vec![table];
+    if !by_table.is_empty() {
+        tables.push(by_table);
+    }
     Section {
         id: "updates".to_owned(),
         title: "What was written".to_owned(),
-        tables: vec![table],
+        text: reached(fuzzed).into_iter().collect(),
+        tables,
         ..Section::default()
     }
+}
+
+/// Returns a sentence on the tables that took entries; `None` if entries were made for none.
+fn reached(fuzzed: &Fuzzed) -> Option<String> {
+    let all = fuzzed.tables.len();
+    let without = fuzzed.tables.iter().filter(|one| one.accepted == 0);
+    let without: Vec<&str> = without.map(|one| one.name.as_str()).collect();
+    let some = all - without.len();
+    let others = match without.as_slice() {
+        [] => String::new(),
+        names => format!("; none of {}", names.join(", ")),
+    };
+    (all > 0).then(|| format!("Entries of {some} of {all} tables were inserted{others}."))
 }
 
 /// Returns the number of updates that broke each part of the program's constraints; `None` if it

@@ -1,23 +1,30 @@
 //! The plan of a measurement and its target, as the command line describes them.
 
+use std::net::{ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
 
 use ::dut::updates::{Load, OtherTables};
 use ::dut::{
-    BatchAtomicity, Device, Listening, Plan, Target, capacity, commits as pipelines,
-    counters as ages, digests as digest_lists, groups as spreading, live, meters as policing,
-    reads, roles as hand_overs, slow_path as slow, sustained as search, timeouts as expiry,
-    updates as rates,
+    BatchAtomicity, Device, Listening, Plan, SwitchProcess, Target, background, capacity,
+    commits as pipelines, counters as ages, digests as digest_lists, groups as spreading, live,
+    meters as policing, reads, roles as hand_overs, slow_path as slow, sustained as search,
+    timeouts as expiry, updates as rates,
 };
 use clap::ValueEnum;
+use probe::usage;
 
 use super::arguments::{Arguments, EACH_KIND, Test};
 use super::traffic;
 use crate::failure::Failure;
 use crate::program;
 
-/// The greatest number of packets per second that are sent through meters and to groups.
+/// The greatest number of packets per second that are sent through meters, to groups, and beside
+/// updates and reads.
 const METERED: u64 = 8_000;
+/// The longest time for which entries are replaced at each level of occupancy.
+const LEVEL: Duration = Duration::from_millis(500);
+/// The tests during which packets pass through the switch, if there are any.
+const WITH_BACKGROUND: [Test; 3] = [Test::Updates, Test::Reads, Test::Capacity];
 
 impl Arguments {
     pub(super) fn plan(&self) -> Result<Plan, Failure> {
@@ -25,13 +32,18 @@ impl Arguments {
             true => (3, Duration::from_millis(200)),
             false => (self.rounds, self.time),
         };
-        let window = usize::from(self.window);
+        let window = self.window();
         if self.other_tables() == OtherTables::OfEachKind && self.table.len() > 2 {
             return Err(Failure::input(
                 "--table each-kind chooses the other tables itself: name at most one table beside it, which all tests measure",
             ));
         }
         let has = |test| self.plan.contains(&test);
+        if let Some(most) = self.controllers.0.iter().max().filter(|most| **most > window) {
+            return Err(Failure::input(format!(
+                "{most} controllers need a window of {most} requests or more: name it with --window"
+            )));
+        }
         let entries = usize::try_from(self.entries.count()).unwrap_or(usize::MAX);
         let with_packets = self.has_packets()?;
         let effects = (with_packets && has(Test::Effects)).then(|| self.effects());
@@ -39,7 +51,7 @@ impl Arguments {
         let slow_path = (with_packets && has(Test::SlowPath)).then_some(slow::Settings {
             rounds,
             time,
-            window: usize::from(self.window),
+            window: self.window(),
             reactions: 20,
         });
         Ok(Plan {
@@ -62,7 +74,18 @@ impl Arguments {
             reads: has(Test::Reads).then_some(reads::Settings { entries, rounds, time }),
             counters: (with_packets && has(Test::Reads))
                 .then_some(ages::Settings { readings: if self.quick { 50 } else { 500 } }),
-            capacity: has(Test::Capacity).then_some(capacity::Settings { batch: 100, window }),
+            capacity: has(Test::Capacity).then(|| capacity::Settings {
+                batch: 100,
+                window,
+                time: time.min(LEVEL),
+                process: self.process(),
+                tables: self.other_tables(),
+            }),
+            background: (with_packets && WITH_BACKGROUND.iter().any(|test| has(*test))).then_some(
+                background::Settings {
+                    packets_per_second: self.packets.probes.min(METERED) as f64,
+                },
+            ),
             effects,
             slow_path,
             digests: (with_packets && !is_openflow && has(Test::Digests))
@@ -88,6 +111,11 @@ impl Arguments {
         })
     }
 
+    /// Returns the number of requests that wait for their answers at the same time in all tests.
+    fn window(&self) -> usize {
+        self.window.0.first().copied().unwrap_or(1)
+    }
+
     /// Returns the load from which others differ in one property. Its requests have the largest
     /// number of updates up to 100, at which most switches are close to their highest rate.
     fn base_load(&self) -> Load {
@@ -95,22 +123,47 @@ impl Arguments {
         let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());
         Load {
             batch: batch.unwrap_or(1),
-            window: usize::from(self.window),
+            window: self.window(),
             occupancy: self.occupancy.first().copied().unwrap_or(0),
             atomicity: self.atomicity.0.first().copied().unwrap_or_default(),
+            controllers: 1,
+            has_packets: false,
         }
     }
 
-    /// Returns the loads of the test of updates: each batch, and then each occupancy and atomicity
-    /// with the batch of the base.
+    /// Returns the process of the switch, or the way in which it is found; `None` if the switch is
+    /// not on this host.
+    fn process(&self) -> Option<SwitchProcess> {
+        if let Some(id) = self.switch_process {
+            return Some(SwitchProcess::Id(id));
+        }
+        if let Some(address) = self.openflow.openflow {
+            let find = |address| usage::diallers_of(address).unwrap_or_default();
+            return Some(SwitchProcess::At(address, find));
+        }
+        let address = self.address.as_deref()?.to_socket_addrs().ok()?.next()?;
+        // Only addresses of this host can be bound.
+        UdpSocket::bind((address.ip(), 0)).ok()?;
+        let find = |address| usage::listeners_at(address).unwrap_or_default();
+        Some(SwitchProcess::At(address, find))
+    }
+
+    /// Returns the loads of the test of updates: each batch, and then each window, occupancy,
+    /// atomicity and number of controllers, and one with packets, with the batch of the base.
     fn loads(&self) -> Vec<Load> {
         let base = self.base_load();
         // Single updates, one at a time, show the latency of an update.
         let mut loads = vec![Load { batch: 1, window: 1, ..base }];
         let batches = self.batch.0.iter().map(|batch| Load { batch: *batch, ..base });
+        let windows = self.window.0.iter().map(|window| Load { window: *window, ..base });
         let occupancies = self.occupancy.iter().map(|percent| Load { occupancy: *percent, ..base });
         let atomicities = self.atomicity.0.iter().map(|one| Load { atomicity: *one, ..base });
-        for load in batches.chain(occupancies).chain(atomicities) {
+        let controllers =
+            self.controllers.0.iter().map(|count| Load { controllers: *count, ..base });
+        // Without packets, the last one is left out.
+        let others = controllers.chain([Load { has_packets: true, ..base }]);
+        let varied = batches.chain(windows).chain(occupancies).chain(atomicities);
+        for load in varied.chain(others) {
             if !loads.contains(&load) {
                 loads.push(load);
             }
@@ -232,6 +285,7 @@ impl Arguments {
             let listening = Listening { address, versions, tls, matching, flows };
             let has_packets = plan.effects.is_some()
                 || plan.counters.is_some()
+                || plan.background.is_some()
                 || plan.slow_path.is_some()
                 || plan.meters.is_some()
                 || plan.groups.is_some();
@@ -243,7 +297,8 @@ impl Arguments {
         let (mut traffic, mut slow_path, mut digests) = (None, None, None);
         if let Some(file) = &self.packets.program {
             let program = program::load(file, &self.packets.sources)?;
-            let is_beside = plan.counters.is_some() || plan.commits.is_some();
+            let is_beside =
+                plan.counters.is_some() || plan.commits.is_some() || plan.background.is_some();
             let has_effects = plan.effects.is_some() || (is_beside && !wires.is_empty());
             if let Some(file) = entries.as_deref().filter(|_| has_effects) {
                 let made =
@@ -259,7 +314,12 @@ impl Arguments {
             if has_made || plan.meters.is_some() || plan.groups.is_some() {
                 let made = traffic::Made::of(program.clone(), rules)?;
                 if has_made {
-                    traffic = Some(Box::new(made.effects(wires.clone(), table)?));
+                    traffic = match made.effects(wires.clone(), table) {
+                        Ok(made) => Some(Box::new(made)),
+                        // Updates, reads and capacity can be measured without packets.
+                        Err(_) if plan.effects.is_none() && plan.commits.is_none() => None,
+                        Err(refused) => return Err(refused),
+                    };
                 }
                 if let Some(settings) = &mut plan.meters {
                     settings.traffic = Some(made.meters(wires.clone()));

@@ -11,7 +11,7 @@ use statistics::{Estimate, Unit};
 /// Returns a sentence for each kind of hand-over, and one for each fault.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
-    if let Some(time) = mean(found.takeovers.iter().map(|one| one.write)) {
+    if let Some(time) = told(found.takeovers.iter().map(|one| one.write)) {
         findings.push(format!(
             "roles: a controller with a higher election id could write {} after its arbitration.",
             time.words()
@@ -30,7 +30,7 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     if unnotified > 0 {
         findings.push(format!("roles: {unnotified} displaced primaries were not told."));
     }
-    if let Some(time) = mean(found.fail_overs.iter().map(|one| one.write)) {
+    if let Some(time) = told(found.fail_overs.iter().map(|one| one.write)) {
         findings.push(format!(
             "roles: a backup could write {} after the primary had left.",
             time.words()
@@ -45,9 +45,14 @@ fn latest(takeovers: &[Takeover]) -> Option<Value> {
     latest.map(|time| Value::new(time.as_secs_f64(), Unit::Seconds))
 }
 
+/// Returns the mean of times; `None` if their interval says nothing.
+fn told(times: impl Iterator<Item = Duration>) -> Option<Value> {
+    mean(times).filter(Value::is_told)
+}
+
 fn mean(times: impl Iterator<Item = Duration>) -> Option<Value> {
     let times: Vec<f64> = times.map(|time| time.as_secs_f64()).collect();
-    Estimate::of(&times).map(|time| Value::estimate(&time, Unit::Seconds))
+    Estimate::of(&times).map(|time| Value::told(&time, Unit::Seconds))
 }
 
 /// Returns the section with all figures.

@@ -68,7 +68,7 @@ fn faults(crossing: &Crossing) -> Vec<String> {
 }
 
 fn rate(crossing: &Crossing) -> Option<Value> {
-    Estimate::of(&crossing.rates).map(|rate| Value::estimate(&rate, Unit::PerSecond))
+    Estimate::of(&crossing.rates).map(|rate| Value::told(&rate, Unit::PerSecond))
 }
 
 fn limit(crossing: &Crossing) -> &'static str {
@@ -86,7 +86,7 @@ fn percentile<'a>(
 ) -> Option<Value> {
     let each: Option<Vec<f64>> =
         rounds.map(|round| round.tail_at(share).map(|time| time.as_secs_f64())).collect();
-    Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
+    Estimate::of(&each?).map(|time| Value::told(&time, Unit::Seconds))
 }
 
 fn of_reactions(found: &Measured, time: fn(&Reaction) -> Duration, share: f64) -> Option<Value> {
@@ -106,6 +106,7 @@ pub(crate) fn section(found: &Measured, protocol: &Protocol) -> Section {
     let mut figures = Vec::new();
     if !found.crossings.is_empty() {
         tables.extend([rates(found), delays(found)]);
+        tables.extend(beside_updates(found));
         figures.push(Figure::plot(plot(found), ""));
     }
     if !found.reactions.is_empty() {
@@ -164,7 +165,7 @@ fn delays(found: &Measured) -> Table {
         ],
     );
     for crossing in &found.crossings {
-        for load in &crossing.loads {
+        for load in crossing.loads.iter().filter(|load| load.updates.is_none()) {
             let counts = load.counts;
             let longest = load.delays.iter().filter_map(|round| round.at(1.0)).max();
             table.row([
@@ -182,6 +183,29 @@ fn delays(found: &Measured) -> Table {
         }
     }
     table
+}
+
+/// Returns a table of the packets that crossed the control channel while entries were updated;
+/// `None` if there were none.
+fn beside_updates(found: &Measured) -> Option<Table> {
+    let columns = ["direction", "updates", "offered", "p50", "p99", "packets", "lost"];
+    let mut table = Table::of_values("Delays beside updates", columns);
+    for crossing in &found.crossings {
+        for load in &crossing.loads {
+            let Some(updates) = &load.updates else { continue };
+            let rate = Estimate::of(&updates.rates);
+            table.row([
+                Cell::text(crossing.direction.name()),
+                Cell::optional(rate.map(|rate| Value::told(&rate, Unit::PerSecond))),
+                Value::new(load.rate, Unit::PerSecond).into(),
+                Cell::optional(percentile(load.delays.iter(), 0.5)),
+                Cell::optional(percentile(load.delays.iter(), 0.99)),
+                count(load.counts.sent),
+                count(load.counts.lost),
+            ]);
+        }
+    }
+    (!table.is_empty()).then_some(table)
 }
 
 fn reactions(found: &Measured, protocol: &Protocol) -> Table {
@@ -212,7 +236,11 @@ fn plot(found: &Measured) -> Plot {
     let line = |crossing: &Crossing, share: f64, name: &str| {
         let point = |load: &Load| Some((load.rate, percentile(load.delays.iter(), share)?));
         let name = format!("{}, {name}", crossing.direction.name());
-        Line::of_values(&name, Origin::Measured, crossing.loads.iter().filter_map(point))
+        Line::of_values(
+            &name,
+            Origin::Measured,
+            crossing.loads.iter().filter(|load| load.updates.is_none()).filter_map(point),
+        )
     };
     let lines = found.crossings.iter();
     let lines = lines.flat_map(|one| [line(one, 0.5, "p50"), line(one, 0.99, "p99")]);

@@ -7,7 +7,8 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::Unit;
 
-use super::document::{limit_words, refusal_words};
+use super::document::limit_words;
+use super::refusal::refusal_words;
 
 fn per_second(rate: f64) -> Value {
     Value::new(rate, Unit::PerSecond)

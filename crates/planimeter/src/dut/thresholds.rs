@@ -1,5 +1,8 @@
 //! The figures that conditions of `--threshold` may name.
 
+use std::iter::repeat;
+
+use ::dut::background::Cost;
 use ::dut::effects::{Gap, Summary};
 use ::dut::groups::Distribution;
 use ::dut::meters::MeasuredMeter;
@@ -31,7 +34,7 @@ const fn count(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Figure
     Figure { name, unit: Unit::Count, value }
 }
 
-const FIGURES: [Figure; 26] = [
+const FIGURES: [Figure; 27] = [
     rate("insert-rate", |outcome| highest_rate(outcome, Operation::Insert)),
     rate("modify-rate", |outcome| highest_rate(outcome, Operation::Modify)),
     rate("delete-rate", |outcome| highest_rate(outcome, Operation::Delete)),
@@ -48,7 +51,8 @@ const FIGURES: [Figure; 26] = [
         let ages = outcome.counters.as_ref()?.ages.iter();
         Some(ages.filter(|age| age.least > Gap(0)).count() as f64)
     }),
-    count("capacity", |outcome| Some(outcome.capacity.as_ref()?.entries as f64)),
+    count("capacity", |outcome| Some(outcome.capacity.first()?.entries as f64)),
+    count("lost-beside", lost_beside),
     count("after", |outcome| effects(outcome, |kind| kind.early)),
     count("lost", |outcome| effects(outcome, |kind| kind.losses.changes.wrong)),
     count("astray", |outcome| effects(outcome, |kind| kind.changes.astray())),
@@ -119,6 +123,17 @@ fn meter_deviations(outcome: &Outcome) -> Option<f64> {
     (deviations > 0 || are_known).then_some(deviations as f64)
 }
 
+/// Returns the packets that were lost during updates, reads and the test of capacity; `None` if no
+/// packets passed then.
+fn lost_beside(outcome: &Outcome) -> Option<f64> {
+    let updates = outcome.updates.iter().filter_map(Measured::packets);
+    let reads = outcome.reads.iter().filter_map(|reads| reads.packets.clone());
+    let levels = outcome.capacity.iter().flat_map(|one| one.levels.iter().zip(repeat(one)));
+    let levels = levels.filter_map(|(level, one)| level.packets(one.packets_per_second?));
+    let costs: Vec<Cost> = updates.chain(reads).chain(levels).collect();
+    (!costs.is_empty()).then(|| costs.iter().map(|cost| cost.busy.lost).sum::<u64>() as f64)
+}
+
 fn mean(values: &[f64]) -> Option<f64> {
     Estimate::of(values).map(|estimate| estimate.mean)
 }
@@ -155,6 +170,7 @@ fn crossing(outcome: &Outcome, direction: Direction) -> Option<&Crossing> {
 mod tests {
     use std::time::Duration;
 
+    use ::dut::background::Forwarded;
     use ::dut::capacity::{self, Ending};
     use ::dut::counters;
     use ::dut::effects::Range;
@@ -180,6 +196,8 @@ mod tests {
             operation: Operation::Insert,
             before: 0,
             unimplemented: None,
+            idle: None,
+            packets_per_second: 0.0,
             rounds: rounds.collect(),
         };
         Outcome {
@@ -200,16 +218,21 @@ mod tests {
                 rates: vec![10.0],
                 wrong: 2,
                 reads: 9,
+                packets: None,
                 is_limited_here: false,
             }),
-            capacity: Some(capacity::Measured {
+            capacity: vec![capacity::Measured {
+                table: LoadedTable { name: String::new(), kind: None, size: None },
                 entries: 1024,
                 first_refusal: None,
                 ending: Ending::AllInserted,
                 steps: Vec::new(),
                 is_freed: None,
                 missing: None,
-            }),
+                levels: Vec::new(),
+                packets_per_second: None,
+                memory: None,
+            }],
             effects: None,
             slow_path: None,
             roles: None,
@@ -282,6 +305,18 @@ mod tests {
         assert!(!is_broken(&found, "stale-counters == 2"));
         assert!(is_broken(&found, "stale-counters == 0"));
         assert!(is_broken(&outcome(&[]), "stale-counters == 0"), "it was not measured");
+    }
+
+    #[test]
+    fn packets_that_were_lost_beside_reads_are_counted() {
+        let mut found = outcome(&[1000.0]);
+        assert!(is_broken(&found, "lost-beside == 0"), "no packets passed");
+        if let Some(reads) = &mut found.reads {
+            let busy = Forwarded { sent: 100, lost: 3, delays: Vec::new() };
+            reads.packets = Some(Cost { rate: 1000.0, busy, ..Cost::default() });
+        }
+        assert!(!is_broken(&found, "lost-beside == 3"));
+        assert!(is_broken(&found, "lost-beside == 0"));
     }
 
     #[test]

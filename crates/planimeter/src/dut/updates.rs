@@ -8,12 +8,34 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::document::{limit_words, rate, refusal_words};
+use super::document::{limit_words, rate};
+use super::packets;
+use super::refusal::refusal_words;
 
 /// Returns the findings: the highest rate of each operation, and flows that the switch lost.
 pub(super) fn findings(measured: &[Measured]) -> Vec<String> {
     let mut found = fastest(measured);
+    found.extend(beside(measured));
     found.extend(missing(measured));
+    found
+}
+
+/// Returns findings about the load with packets: the rate of updates beside them, and packets that
+/// were lost.
+fn beside(measured: &[Measured]) -> Vec<String> {
+    let mut found = Vec::new();
+    for one in measured {
+        let Some(cost) = one.packets() else { continue };
+        let name = one.operation.verb();
+        if let Some(rate) = rate(&one.rates()).filter(Value::is_told) {
+            found.push(format!(
+                "{name}: {} while {} packets pass through the switch.",
+                rate.words(),
+                Value::new(cost.rate, Unit::PerSecond).words()
+            ));
+        }
+        found.extend(packets::finding(name, &cost));
+    }
     found
 }
 
@@ -37,7 +59,7 @@ fn missing(measured: &[Measured]) -> Option<String> {
 pub(super) fn latency(measured: &Measured, share: f64) -> Option<Value> {
     let each = measured.rounds.iter().map(|phase| phase.latencies().tail_at(share));
     let each: Option<Vec<f64>> = each.map(|time| time.map(|time| time.as_secs_f64())).collect();
-    Estimate::of(&each?).map(|time| Value::estimate(&time, Unit::Seconds))
+    Estimate::of(&each?).map(|time| Value::told(&time, Unit::Seconds))
 }
 
 /// Returns a finding for each operation, which states the highest rate and the load at which it was
@@ -51,6 +73,13 @@ fn fastest(measured: &[Measured]) -> Vec<String> {
     };
     let found = Operation::ALL.into_iter().filter_map(|operation| {
         let (one, rate) = best(operation)?;
+        if !rate.is_told() {
+            return Some(format!(
+                "{}: the highest rate is {}; the rounds differ too much, and more --rounds or a longer --time would tell it.",
+                operation.verb(),
+                rate.words()
+            ));
+        }
         let filled = match one.load.occupancy {
             0 => String::new(),
             percent => format!(", into a table that was {percent} % full"),
@@ -69,9 +98,8 @@ fn fastest(measured: &[Measured]) -> Vec<String> {
 
 /// Returns whether two loads may differ only in the number of updates and the window.
 fn is_like(one: &Measured, other: &Measured) -> bool {
-    let Load { occupancy, atomicity, .. } = one.load;
-    let is_of_table = one.table == other.table;
-    is_of_table && occupancy == other.load.occupancy && atomicity == other.load.atomicity
+    let Load { batch, window, .. } = one.load;
+    one.table == other.table && one.load == Load { batch, window, ..other.load }
 }
 
 /// The property by which the loads of a table of the report differ from each other.
@@ -81,11 +109,20 @@ enum Varied {
     Batch,
     Occupancy,
     Atomicity,
+    Controllers,
+    Packets,
     Table,
 }
 
 impl Varied {
-    const ALL: [Self; 4] = [Self::Batch, Self::Occupancy, Self::Atomicity, Self::Table];
+    const ALL: [Self; 6] = [
+        Self::Batch,
+        Self::Occupancy,
+        Self::Atomicity,
+        Self::Controllers,
+        Self::Packets,
+        Self::Table,
+    ];
 
     /// Returns what was measured with different values of this property and the same value of all
     /// others. The list is empty if there is only one value.
@@ -95,12 +132,14 @@ impl Varied {
             Self::Batch => (one.load.batch, one.load.window) != (load.batch, load.window),
             Self::Occupancy => one.load.occupancy != load.occupancy,
             Self::Atomicity => one.load.atomicity != load.atomicity,
+            Self::Controllers => one.load.controllers != load.controllers,
+            Self::Packets => one.load.has_packets != load.has_packets,
             Self::Table => one.table != first.table,
         };
         // The loads that differ all have the batch of the base.
         let base = match self {
             Self::Batch => first,
-            Self::Occupancy | Self::Atomicity | Self::Table => {
+            Self::Occupancy | Self::Atomicity | Self::Controllers | Self::Packets | Self::Table => {
                 match measured.iter().find(|one| differs(one, first.load)) {
                     Some(one) => one,
                     None => return Vec::new(),
@@ -112,6 +151,8 @@ impl Varied {
                 || (one.load.batch, one.load.window) == (base.load.batch, base.load.window))
                 && (self == Self::Occupancy || one.load.occupancy == first.load.occupancy)
                 && (self == Self::Atomicity || one.load.atomicity == first.load.atomicity)
+                && (self == Self::Controllers || one.load.controllers == first.load.controllers)
+                && (self == Self::Packets || one.load.has_packets == first.load.has_packets)
                 && (self == Self::Table || one.table == first.table)
         };
         measured.iter().filter(|one| is_alike(one)).collect()
@@ -122,6 +163,8 @@ impl Varied {
             Self::Batch => "Updates",
             Self::Occupancy => "Updates by occupancy",
             Self::Atomicity => "Updates by atomicity",
+            Self::Controllers => "Updates by controllers",
+            Self::Packets => "Updates beside packets",
             Self::Table => "Updates by table",
         }
     }
@@ -131,6 +174,8 @@ impl Varied {
             Self::Batch => &["batch", "window"],
             Self::Occupancy => &["occupancy", "entries before"],
             Self::Atomicity => &["atomicity"],
+            Self::Controllers => &["controllers", "least share"],
+            Self::Packets => &["packets"],
             Self::Table => &["table", "match", "size"],
         }
     }
@@ -144,6 +189,11 @@ impl Varied {
                 count(one.before),
             ],
             Self::Atomicity => vec![Cell::text(one.load.atomicity.name())],
+            Self::Controllers => {
+                let share = one.least_share().map(|share| Value::new(share, Unit::Fraction));
+                vec![count(one.load.controllers), Cell::optional(share)]
+            }
+            Self::Packets => vec![Value::new(one.packets_per_second, Unit::PerSecond).into()],
             Self::Table => {
                 let size = one.table.size.map(|size| Value::new(size as f64, Unit::Count));
                 vec![
@@ -203,12 +253,17 @@ pub(super) fn section(measured: &[Measured]) -> Section {
         let own = varied.of(measured);
         (!own.is_empty()).then(|| varied.table(&own))
     });
+    let costs = measured.iter().filter_map(|one| Some((one.operation.verb(), one.packets()?)));
+    let tables = tables.chain(packets::table("Packets beside updates", costs));
+    // Of requests of one size, those with the window of the largest ones are drawn.
+    let largest = batches.iter().max_by_key(|one| one.load.batch);
+    let window = largest.map_or(1, |one| one.load.window);
     let mut figures = vec![Figure::plot(
         chart(
             "Rate of updates",
             Axis::logarithmic("updates in a request", Unit::Count),
             &batches,
-            |one| (one.load.window > 1).then_some(one.load.batch as f64),
+            |one| (one.load.window == window).then_some(one.load.batch as f64),
         ),
         "",
     )];
@@ -253,12 +308,28 @@ fn text(measured: &[Measured]) -> Vec<String> {
             base.load.batch, base.load.window
         ));
     }
+    if measured.iter().any(|one| one.load.controllers > 1) {
+        text.push(
+            "Controllers share the window of requests. The least share is that of the controller with the fewest accepted \
+             updates, relative to an equal one."
+                .to_owned(),
+        );
+    }
+    if measured.iter().any(|one| one.load.has_packets) {
+        text.push(packets::TEXT.to_owned());
+    }
     let mut unimplemented: Vec<String> = measured
         .iter()
         .filter_map(|one| {
             let Some(refusal) = &one.unimplemented else { return None };
             let (name, message) =
                 (one.load.atomicity.name(), refusal.message.trim_end_matches('.'));
+            if one.load.controllers > 1 {
+                return Some(format!(
+                    "{} controllers could not send updates: {}: {message}.",
+                    one.load.controllers, refusal.code
+                ));
+            }
             Some(format!(
                 "The switch does not implement the atomicity {name}, as P4Runtime allows; it answered {}: {message}.",
                 refusal.code
@@ -281,6 +352,7 @@ fn text(measured: &[Measured]) -> Vec<String> {
 mod tests {
     use std::time::Duration;
 
+    use ::dut::background::Forwarded;
     use ::dut::updates::LoadedTable;
     use ::dut::{BatchAtomicity, Call, EntryNumber, KeyKind, Phase, Refusal};
 
@@ -307,6 +379,8 @@ mod tests {
             operation: Operation::Insert,
             before: 10 * usize::from(load.occupancy),
             unimplemented: None,
+            idle: None,
+            packets_per_second: 0.0,
             rounds: vec![phase.clone(), phase],
         }
     }
@@ -330,7 +404,7 @@ mod tests {
             measured("b", base),
         ];
         let count = |varied: Varied| varied.of(&all).len();
-        assert_eq!(Varied::ALL.map(count), [2, 2, 2, 2]);
+        assert_eq!(Varied::ALL.map(count), [2, 2, 2, 0, 0, 2]);
         let found = section(&all);
         assert_eq!(found.tables.len(), 4);
         assert_eq!(found.figures.len(), 2);
@@ -342,5 +416,42 @@ mod tests {
         // The base alone has no table for the other properties.
         assert_eq!(section(&all[..2]).tables.len(), 1);
         assert_eq!(findings(&all).len(), 1);
+    }
+
+    #[test]
+    fn controllers_and_packets_are_compared_with_the_base() {
+        let base = Load::new(100, 8);
+        let answered = Duration::from_millis(10);
+        let call = Call { sent: Duration::ZERO, answered, updates: 1, refused: 0 };
+        let phase = |accepted: u64, lost| Phase {
+            // As many requests as let both controllers have a part in them.
+            calls: vec![call; 100],
+            accepted: (0..accepted).map(EntryNumber).collect(),
+            duration: Duration::from_millis(10),
+            series: 1,
+            by_controller: vec![accepted / 4, accepted - accepted / 4],
+            packets: Forwarded { sent: 1000, lost, delays: Vec::new() },
+            ..Phase::default()
+        };
+        let with = |load: Load, lost| Measured {
+            rounds: vec![phase(100, lost), phase(104, lost)],
+            idle: load.has_packets.then(|| Forwarded { sent: 2000, ..Forwarded::default() }),
+            packets_per_second: if load.has_packets { 8000.0 } else { 0.0 },
+            ..measured("a", load)
+        };
+        let all = |lost| {
+            let two = with(Load { controllers: 2, ..base }, 0);
+            let beside = with(Load { has_packets: true, ..base }, lost);
+            [measured("a", base), two, beside]
+        };
+        let clean = all(0);
+        assert_eq!(Varied::ALL.map(|varied| varied.of(&clean).len()), [1, 0, 0, 2, 2, 0]);
+        assert_eq!(clean[1].least_share(), Some(0.5));
+        assert_eq!(section(&clean).tables.len(), 4);
+        let words = findings(&clean).join("\n");
+        assert!(words.contains("while 8.00 k/s packets pass"), "{words}");
+        assert!(!words.contains("lost"), "{words}");
+        let words = findings(&all(30)).join("\n");
+        assert!(words.contains("insert: 60 of 2000 packets were lost"), "{words}");
     }
 }

@@ -12,6 +12,7 @@ fn quantity(place: &str, metric: &str, values: &[f64]) -> Quantity {
     Quantity {
         subject: String::new(),
         place: place.to_owned(),
+        dimensions: Default::default(),
         across: None,
         metric: metric.to_owned(),
         unit: Unit::Seconds,

@@ -1,6 +1,7 @@
-//! Compares the methods by which packets update table entries, as in Table 1 of the paper. The page
-//! shows by how much writing in place is faster than the other two methods (a change through two
-//! replicas, and a digest to the controller), and what the paper found.
+//! Compares the methods by which packets update table entries, as in Table 1 of Simon et al. (ANCS
+//! 2021), the paper that the crate `tables` cites. The page shows by how much writing in place is
+//! faster than the other two methods (a change through two replicas, and a digest to the
+//! controller), and what the paper found.
 //!
 //! All rates are by wall-clock time, since processor time does not include waiting. A ratio is
 //! computed within each repetition, in which both methods had the same conditions. Its interval is
@@ -22,9 +23,9 @@ use crate::value::Spread;
 /// method that changes replicas without waiting are from section 5.1.
 struct Published {
     name: &'static str,
-    /// The number of updates per second in the paper.
+    /// The published number of updates per second.
     rate: f64,
-    /// The median latency of a packet in the paper, in seconds.
+    /// The published median latency of a packet, in seconds.
     median: f64,
 }
 

@@ -166,7 +166,9 @@ fn points(plot: &Plot) -> Table {
                         let (mean, half, suffix) = mean_and_interval(point.y, half, plot.y.unit);
                         format!("{mean} ± {half} {suffix}")
                     }
-                    Spread::Cut { half, low, high } => cut(point.y, half, low, high, plot.y.unit),
+                    Spread::Cut { half, low, high } | Spread::Untold { half, low, high } => {
+                        cut(point.y, half, low, high, plot.y.unit)
+                    }
                     _ => figure(point.y, plot.y.unit),
                 },
             }

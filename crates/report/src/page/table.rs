@@ -32,11 +32,14 @@ pub struct Column {
 /// The kind of content that the cells of a column have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
+    /// Numbers with units, aligned to the right.
     Figures,
+    /// A few words, such as a name.
     Words,
+    /// Sentences, which may take several lines.
     Prose,
-    /// The column contains figures if all of its cells are values, and prose if a cell contains
-    /// text.
+    /// A kind that depends on the cells: figures if all of them are values, and prose if one of
+    /// them contains text.
     Values,
 }
 

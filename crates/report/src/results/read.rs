@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use statistics::{Estimate, Unit};
 
-use super::{Kind, Machine, Quantity, Recorded, Spread, suites};
+use super::{Dimensions, Kind, Machine, Quantity, Recorded, Spread, suites};
 use crate::format::printable;
 use crate::json;
 use crate::plot::power_of_two;
@@ -47,6 +47,7 @@ pub fn read(name: &str, text: &str) -> Result<Recorded, ReadError> {
         "planimeter-bench-result.v1" => program(&value),
         "planimeter-device-result.v1" => device(&value),
         "planimeter-bounds-result.v1" => bounds(&value),
+        "planimeter-bounds-sweep.v1" => sweep(&value),
         "planimeter.rfc8456.result" if value["schema_version"] == 1 => suites::rfc8456(&value),
         "planimeter.document.result" if matches!(value["schema_version"].as_u64(), Some(1 | 2)) => {
             suites::document(&value)
@@ -104,6 +105,7 @@ pub(super) fn recorded(value: &Value, kind: Kind, about: String, settings: &[&st
 struct FigureContext {
     subject: String,
     place: String,
+    dimensions: Dimensions,
     across: Option<(&'static str, f64)>,
 }
 
@@ -112,6 +114,7 @@ impl FigureContext {
         Quantity {
             subject: self.subject.clone(),
             place: self.place.clone(),
+            dimensions: self.dimensions.clone(),
             across: self.across,
             metric: metric.to_owned(),
             unit,
@@ -164,7 +167,7 @@ fn tables(value: &Value) -> Recorded {
     let about =
         format!("{} of table designs", crate::format::plural(cases.len() as u64, "case", "cases"));
     let mut recorded = recorded(value, Kind::Tables, about, &settings);
-    for case in cases {
+    for (case, number) in cases.iter().zip(1_u32..) {
         let locked = if case["entry_lock"] == true { ", lock" } else { "" };
         let wait = case["wait_us"].as_f64().map_or_else(String::new, |us| format!(" {us}us"));
         let (size, across) = entries(&case["size"]);
@@ -181,6 +184,17 @@ fn tables(value: &Value) -> Recorded {
                 case["parameter_bytes"],
                 cores(&case["cores"])
             ),
+            dimensions: Dimensions::default()
+                .with("case", number)
+                .with_json("storage", &case["storage"])
+                .with_json("synchronisation", &case["synchronisation"])
+                .with_json("wait_us", &case["wait_us"])
+                .with("entry_lock", if case["entry_lock"] == true { "yes" } else { "no" })
+                .with_json("method", &case["method"])
+                .with_json("entries", &case["size"])
+                .with_json("key_bits", &case["key_bits"])
+                .with_json("parameter_bytes", &case["parameter_bytes"])
+                .with_json("cores", &case["cores"]),
             across,
         };
         let by_wall = case["clock"] == "wall";
@@ -206,16 +220,24 @@ fn program(value: &Value) -> Recorded {
     let mut recorded =
         recorded(value, Kind::Program, format!("program {program}"), &["time_s", "load"]);
     recorded.settings.insert("program".to_owned(), program);
+    let mut number = 0_u32;
     for point in list(&value["points"]) {
         let (size, across) = match point["scenario"].as_str() {
             Some(scenario) => (scenario.to_owned(), None),
             None => entries(&point["flows"]),
         };
         for case in list(&point["cases"]) {
+            number += 1;
             let count = case["cores"].as_f64().unwrap_or(1.0);
             let place = FigureContext {
                 subject: words(&case["path"]),
                 place: format!("{size}, {}", cores(&case["cores"])),
+                dimensions: Dimensions::default()
+                    .with("case", number)
+                    .with_json("path", &case["path"])
+                    .with_json("scenario", &point["scenario"])
+                    .with_json("flows", &point["flows"])
+                    .with_json("cores", &case["cores"]),
                 across,
             };
             let rates = numbers(list(&case["rates"]), Value::as_f64);
@@ -248,8 +270,16 @@ fn device(value: &Value) -> Recorded {
         let rules = setting["rules"].as_u64().unwrap_or(0);
         let rules = crate::format::plural(rules, "rule", "rules");
         let under = format!("{} B, {rules}", setting["packet_bytes"]);
-        let place = |place: String| FigureContext { subject: String::new(), place, across: None };
-        let whole = place(under.clone());
+        let conditions = Dimensions::default()
+            .with_json("packet_bytes", &setting["packet_bytes"])
+            .with_json("rules", &setting["rules"]);
+        let place = |place: String, dimensions: Dimensions| FigureContext {
+            subject: String::new(),
+            place,
+            dimensions,
+            across: None,
+        };
+        let whole = place(under.clone(), conditions.clone());
         for level in list(&setting["levels"]) {
             let name = words(&level["level"]);
             for (metric, key, unit) in [
@@ -267,7 +297,8 @@ fn device(value: &Value) -> Recorded {
         for cell in list(&setting["cells"]) {
             let names: Vec<String> = list(&cell["functions"]).iter().map(words).collect();
             let names = if names.is_empty() { "baseline".to_owned() } else { names.join(" + ") };
-            let at = place(format!("{names}, {under}"));
+            let dimensions = conditions.clone().with("functions", names.as_str());
+            let at = place(format!("{names}, {under}"), dimensions);
             for level in list(&cell["errors"]) {
                 let seconds = |key: &str| level[key].as_f64().map(|ps| ps / 1e12);
                 let Some(value) = seconds("measured_ps") else { continue };
@@ -296,20 +327,56 @@ fn bounds(value: &Value) -> Recorded {
         let is_so = value[key].as_bool().unwrap_or(false);
         recorded.settings.insert(key.to_owned(), is_so.to_string());
     }
+    recorded.figures = figures_of_flows(value, None);
+    recorded
+}
+
+/// A point of a sweep of bounds: the quantity that varies, and its value.
+struct Varied {
+    quantity: String,
+    value: f64,
+}
+
+/// Returns the bounds of all flows of a network, at a point of a sweep if one is given.
+fn figures_of_flows(value: &Value, at: Option<&Varied>) -> Vec<Quantity> {
+    let mut figures = Vec::new();
     for flow in list(&value["flows"]) {
         for bound in list(&flow["bounds"]) {
-            let place = FigureContext {
-                subject: words(&bound["analysis"]),
-                place: format!("flow {}", words(&flow["name"])),
-                across: None,
-            };
+            let mut place = format!("flow {}", words(&flow["name"]));
+            let mut dimensions = Dimensions::default()
+                .with_json("flow", &flow["name"])
+                .with_json("analysis", &bound["analysis"]);
+            if let Some(Varied { quantity, value }) = at {
+                place.push_str(&format!(", {quantity} {value}"));
+                dimensions = dimensions.with(quantity.as_str(), *value);
+            }
+            let subject = words(&bound["analysis"]);
+            let place = FigureContext { subject, place, dimensions, across: None };
             for (metric, unit) in [("delay", Unit::Seconds), ("backlog", Unit::Count)] {
                 // An infinite bound has no figure.
                 let found = bound[metric]["value"].as_f64();
                 let found = found.map(|value| place.quantity(metric, unit, value, Spread::Exact));
-                recorded.figures.extend(found);
+                figures.extend(found);
             }
         }
+    }
+    figures
+}
+
+/// Reads the bounds of a network while one of its quantities varies. The value of that quantity is
+/// a part of each figure's place.
+fn sweep(value: &Value) -> Recorded {
+    let quantity = words(&value["varies"]);
+    let about = format!("{}, {quantity} varies", words(&value["network"]));
+    let mut recorded = recorded(value, Kind::Bounds, about, &[]);
+    recorded.machine = None;
+    recorded.settings = BTreeMap::from(
+        ["varies", "unit", "conventions"].map(|key| (key.to_owned(), value[key].to_string())),
+    );
+    for point in list(&value["points"]) {
+        let Some(value) = point["value"]["value"].as_f64() else { continue };
+        let at = Varied { quantity: quantity.clone(), value };
+        recorded.figures.extend(figures_of_flows(point, Some(&at)));
     }
     recorded
 }
@@ -317,6 +384,7 @@ fn bounds(value: &Value) -> Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Coordinate;
 
     #[test]
     fn what_is_no_result_is_named() {
@@ -325,6 +393,37 @@ mod tests {
         assert!(error("{}").starts_with("its schema is \"\", which"));
         assert!(error(r#"{"schema": "planimeter-tables-result.v9"}"#).contains("result.v9"));
         assert!(error(r#"[1]"#).contains("its schema is"));
+    }
+
+    #[test]
+    fn sweeps_of_bounds_have_the_varied_quantity_as_a_dimension() {
+        let point = |rate: u32, delay: &str| {
+            format!(
+                r#"{{"value": {{"exact": "{rate}", "value": {rate}.0}}, "unbounded": [], "contradictions": [],
+                "flows": [{{"name": "f", "run": null, "bounds": [{{"analysis": "tfa",
+                "delay": {{"exact": "{delay}", "value": {delay}}}, "backlog": {{"exact": "+inf", "value": null}}}}]}}]}}"#
+            )
+        };
+        let text = format!(
+            r#"{{"schema": "planimeter-bounds-sweep.v1", "network": "n", "varies": "video.rate", "unit": "Mbps",
+            "conventions": "FIFO", "points": [{}, {}]}}"#,
+            point(10, "0.5"),
+            point(20, "0.75")
+        );
+        let result = read("run", &text).expect("a result");
+        let found: Vec<_> = result
+            .figures
+            .iter()
+            .map(|one| (one.place.as_str(), one.dimensions.get("video.rate"), one.value))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("flow f, video.rate 10", Some(&Coordinate::Number(10.0)), 0.5),
+                ("flow f, video.rate 20", Some(&Coordinate::Number(20.0)), 0.75),
+            ]
+        );
+        assert_eq!(result.figures[0].interval(), Some((0.5, 0.5)), "bounds are exact");
     }
 
     #[test]
@@ -351,6 +450,19 @@ mod tests {
         // interval.
         assert_eq!((of("p99.9").value, of("p99.9").interval()), (9e-6, None));
         assert_eq!(of("cost").place, "2⁴ entries, 2 cores");
+        let dimensions: Vec<_> = of("cost").dimensions.iter().collect();
+        let (number, name) = (Coordinate::Number, |text: &str| Coordinate::Name(text.to_owned()));
+        assert_eq!(
+            dimensions,
+            [
+                ("case", &number(1.0)),
+                ("path", &name("compiled")),
+                ("flows", &number(16.0)),
+                ("cores", &number(2.0))
+            ]
+        );
+        assert_eq!(of("rate").dimensions.get("flows"), Some(&number(16.0)));
+        assert_eq!(of("rate").dimensions.get("scenario"), None);
         let interval = of("rate").interval().expect("an interval");
         assert!(interval.0 == 0.0 && interval.1 > 1e7, "two repetitions say little: {interval:?}");
     }

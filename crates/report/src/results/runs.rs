@@ -4,7 +4,7 @@ use probe::metrics::Metric;
 use probe::outcome::{Point, RunResult, Saturated};
 use statistics::Unit;
 
-use super::{Kind, Machine, Quantity, Recorded, Spread};
+use super::{Dimensions, Kind, Machine, Quantity, Recorded, Spread};
 use crate::format::{plural, printable};
 use crate::{describe, verdict};
 
@@ -57,13 +57,31 @@ impl Recorded {
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect(),
             pipelines: result.pipelines().into_iter().map(printable).collect(),
-            figures: result.points.iter().flat_map(figures).collect(),
+            figures: result
+                .points
+                .iter()
+                .zip(1..)
+                .flat_map(|(point, number)| figures(point, number))
+                .collect(),
         }
     }
 }
 
-/// Returns the figures of a point that can be compared with those of other results.
-fn figures(point: &Point) -> Vec<Quantity> {
+/// Returns the named dimensions of a point. Its number leads to its histograms.
+fn dimensions(point: &Point, number: u32) -> Dimensions {
+    Dimensions::default()
+        .with("point", number)
+        .with("protocol", point.protocol.as_str())
+        .with("mode", point.mode.as_str())
+        .with("switches", point.switches)
+        .with_some("rate_per_s", point.rate_per_switch)
+        .with_some("offered_rate_per_s", point.offered_rate)
+        .with_some("window", point.window)
+}
+
+/// Returns the figures of a point that can be compared with those of other results. `number` is the
+/// position of the point in its result, from 1.
+fn figures(point: &Point, number: u32) -> Vec<Quantity> {
     let doubt = (verdict::of_point(point).side == Saturated::Probe)
         .then(|| "the probe was the limit: no statement about the controller".to_owned());
     let switches = plural(u64::from(point.switches), "switch", "switches");
@@ -77,6 +95,7 @@ fn figures(point: &Point) -> Vec<Quantity> {
                 describe::mode(&point.mode)
             ),
             place: format!("{switches}, {}", describe::load(point)),
+            dimensions: dimensions(point, number),
             across: point.offered_rate.map(|rate| ("packet-ins offered, all switches", rate)),
             metric: metric.name.to_owned(),
             unit: metric.unit,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use statistics::{Estimate, Unit};
 
 use super::read::{list, recorded, words};
-use super::{Kind, Quantity, Recorded, Spread};
+use super::{Dimensions, Kind, Quantity, Recorded, Spread};
 
 const UNITS: [Unit; 7] = [
     Unit::Seconds,
@@ -46,6 +46,9 @@ pub(super) fn rfc8456(value: &Value) -> Recorded {
         recorded.figures.push(Quantity {
             subject: String::new(),
             place: format!("{}{variant}", words(&test["section"])),
+            dimensions: Dimensions::default()
+                .with_json("section", &test["section"])
+                .with_json("variant", &test["variant"]),
             across: None,
             more_is_better: match metric.as_str() {
                 // These figures are relative to the value without faults or attacks, so neither
@@ -89,11 +92,26 @@ pub(super) fn document(value: &Value) -> Recorded {
                     true => format!("{id}, {}", one.place),
                     false => format!("{id}, {caption}, {}", one.place),
                 };
-                Quantity { place, ..one.clone() }
+                let mut dimensions = Dimensions::default().with("section", id.as_str());
+                if !caption.is_empty() {
+                    dimensions = dimensions.with("table", caption.as_str());
+                }
+                for (name, value) in one.dimensions.iter() {
+                    dimensions = dimensions.with(name, value.clone());
+                }
+                Quantity { place, dimensions, ..one.clone() }
             }));
         }
     }
     recorded
+}
+
+/// A measured cell of a table, with half of the width of its confidence interval.
+struct Cell<'a> {
+    row: &'a Value,
+    value: f64,
+    unit: Unit,
+    half: Option<f64>,
 }
 
 /// Returns the figures of a table. The place of each is the name of its row.
@@ -106,21 +124,26 @@ fn figures_of(table: &Value) -> Vec<Quantity> {
         if column == "published" {
             continue;
         }
-        let found: Vec<(String, f64, Unit, Option<f64>)> = rows
+        let found: Vec<Cell<'_>> = rows
             .iter()
             .filter_map(|row| {
                 let cell = &row[at];
                 let unit = cell["unit"].as_str()?;
                 let unit = UNITS.into_iter().find(|one| one.text() == unit)?;
-                let value = cell["value"].as_f64()?;
-                Some((row_name(row, &names, leading), value, unit, cell["ci95"].as_f64()))
+                Some(Cell {
+                    row,
+                    value: cell["value"].as_f64()?,
+                    unit,
+                    half: cell["ci95"].as_f64(),
+                })
             })
             .collect();
-        let units: BTreeSet<&str> = found.iter().map(|(_, _, unit, _)| unit.text()).collect();
+        let units: BTreeSet<&str> = found.iter().map(|cell| cell.unit.text()).collect();
         let name = column.replace(' ', "-");
-        figures.extend(found.iter().map(|(row, value, unit, half)| Quantity {
+        figures.extend(found.iter().map(|Cell { row, value, unit, half }| Quantity {
             subject: String::new(),
-            place: row.clone(),
+            place: row_name(row, &names, leading),
+            dimensions: row_dimensions(row, &names, leading),
             across: None,
             // A metric must have a single unit, so that a condition can contain a limit.
             metric: match units.len() {
@@ -170,6 +193,15 @@ fn row_name(row: &Value, columns: &[String], leading: usize) -> String {
         name.push_str(&format!(", {column} {cell}"));
     }
     name
+}
+
+/// Returns the leading cells of a row by the names of their columns.
+fn row_dimensions(row: &Value, columns: &[String], leading: usize) -> Dimensions {
+    let cells = columns.iter().enumerate().take(leading);
+    cells.fold(Dimensions::default(), |dimensions, (at, column)| {
+        let cell = if row[at].is_object() { &row[at]["value"] } else { &row[at] };
+        dimensions.with_json(column, cell)
+    })
 }
 
 #[cfg(test)]

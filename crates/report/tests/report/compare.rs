@@ -1,4 +1,5 @@
-//! Tests results side by side, in the form that people see.
+//! Tests of the comparison of controller benchmarks as text: two results, sweeps, and results that
+//! are not comparable.
 
 use report::compare::Candidate;
 use report::{Layout, compare};

@@ -1,4 +1,4 @@
-//! Tests figures as files.
+//! Tests of the files of figures and tables: glyphs in PDF files, widths for papers, and LaTeX.
 
 use std::fs;
 use std::path::Path;

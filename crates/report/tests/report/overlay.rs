@@ -1,4 +1,4 @@
-//! Tests reports of several runs, and figures as files.
+//! Tests of reports of several runs, whose lines share plots, and of the files of their figures.
 
 use std::fs;
 use std::path::Path;

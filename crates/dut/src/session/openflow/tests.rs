@@ -16,6 +16,7 @@ use crate::updates::{self, Limit, Load, OtherTables};
 use crate::watch::Watch;
 use crate::{reads, sustained};
 
+mod others;
 mod own;
 
 const VERSIONS: [Version; 2] = [Version::V1_0, Version::V1_3];
@@ -39,7 +40,13 @@ fn short_plan() -> Plan {
         entries: 3_000,
         updates: Some(updates_of(loads, 3, time)),
         reads: Some(reads::Settings { entries: 500, rounds: 3, time }),
-        capacity: Some(capacity::Settings { batch: 100, window: 2 }),
+        capacity: Some(capacity::Settings {
+            batch: 100,
+            window: 2,
+            time: Duration::ZERO,
+            process: None,
+            tables: OtherTables::None,
+        }),
         ..Plan::default()
     }
 }
@@ -87,7 +94,7 @@ fn all_tests_are_made_and_the_switch_is_left_as_it_was() {
             }
             let reads = found.reads.expect("it was measured");
             assert_eq!((reads.expected, reads.wrong, reads.rates.len()), (500, 0, 3));
-            let capacity = found.capacity.expect("it was measured");
+            let capacity = found.capacity.first().cloned().expect("it was measured");
             assert_eq!((capacity.entries, capacity.ending), (3_000, Ending::AllInserted));
             assert_eq!((capacity.missing, found.late_errors), (Some(0), 0));
         }
@@ -130,7 +137,7 @@ fn a_table_is_filled_until_the_switch_says_that_it_is_full() {
         let plan = Plan { updates: None, reads: None, ..short_plan() };
         let (found, left) = measured(made, &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
-        let capacity = found.capacity.expect("it was measured");
+        let capacity = found.capacity.first().cloned().expect("it was measured");
         assert_eq!((capacity.entries, capacity.first_refusal), (700, Some(700)), "{version}");
         let Ending::Refused(refusal) = capacity.ending else { panic!("{:?}", capacity.ending) };
         assert_eq!(refusal.code, "FLOW_MOD_FAILED/TABLE_FULL", "{version}");
@@ -149,8 +156,15 @@ fn the_test_of_capacity_deletes_all_that_it_has_inserted() {
             let target = target(Version::V1_3, FlowMatch::Mac);
             let session = target.open(100, &stop, &mut connects).await;
             let mut session = session.expect("it connects");
-            let settings = capacity::Settings { batch: 10, window: 2 };
-            let measured = capacity::measure(&mut session, &settings, &stop, &mut |_, _| {}).await;
+            let settings = capacity::Settings {
+                batch: 10,
+                window: 2,
+                time: Duration::ZERO,
+                process: None,
+                tables: OtherTables::None,
+            };
+            let measured =
+                capacity::measure(&mut session, &settings, None, &stop, &mut |_, _| {}).await;
             assert!(measured.expect("it can be measured").entries >= 50);
             let Channel::OpenFlow(channel) = session.channel() else { panic!("it is OpenFlow") };
             channel.difference().expect("it lists its flows")
@@ -183,14 +197,20 @@ fn flows_that_the_switch_loses_are_missing() {
                 rounds: 1,
                 time: Duration::from_millis(10),
             }),
-            capacity: Some(capacity::Settings { batch: 10, window: 2 }),
+            capacity: Some(capacity::Settings {
+                batch: 10,
+                window: 2,
+                time: Duration::ZERO,
+                process: None,
+                tables: OtherTables::None,
+            }),
             ..Plan::default()
         };
         let (found, left) = measured(MadeSwitch::new(version, faults), &plan);
         assert_eq!((found.failures, left), (Vec::new(), 0), "{version}");
         let reads = found.reads.expect("it was measured");
         assert!(reads.reads > 0 && reads.wrong == reads.reads, "{version}: {reads:?}");
-        let capacity = found.capacity.expect("it was measured");
+        let capacity = found.capacity.first().cloned().expect("it was measured");
         assert_eq!((capacity.entries, capacity.missing), (100, Some(10)), "{version}");
     }
 }
@@ -305,6 +325,6 @@ fn a_stopped_measurement_leaves_nothing_in_the_switch() {
     let target = target(Version::V1_0, FlowMatch::Udp);
     let found = measure(&target, &short_plan(), &stop, &mut watch).expect("it can be measured");
     assert_eq!(found.failures, [""; 0]);
-    assert!(found.capacity.is_none());
+    assert!(found.capacity.is_empty());
     assert_eq!(watch.connects.flows_left(), 0);
 }

@@ -5,12 +5,18 @@ use protos::v1::{self, entity::Entity as Kind, table_action, update::Type};
 
 use super::Generator;
 use crate::entities::{insert, of_entry};
+use crate::fuzz::model::Model;
 use crate::subject::{Action, Restriction, Table};
 
 impl Generator<'_> {
     /// Returns an update like another one, but which breaks one part of the constraint of the table
     /// or of its action; `None` if there is none.
-    pub(super) fn near_miss(&mut self, table: &Table, like: &v1::Update) -> Option<v1::Update> {
+    pub(super) fn near_miss(
+        &mut self,
+        table: &Table,
+        like: &v1::Update,
+        model: &Model,
+    ) -> Option<v1::Update> {
         let Some(Kind::TableEntry(entry)) = like.entity.as_ref()?.entity.as_ref() else {
             return None;
         };
@@ -25,7 +31,7 @@ impl Generator<'_> {
             let missed = self.near_entry(table.restriction.as_ref()?, entry)?;
             return Some(insert(of_entry(&missed)));
         }
-        let missed = self.near_call(of_action?)?;
+        let missed = self.near_call(of_action?, model)?;
         let action = Some(v1::TableAction { r#type: Some(table_action::Type::Action(missed)) });
         let entry = v1::TableEntry { action, ..entry.clone() };
         Some(v1::Update { entity: Some(of_entry(&entry)), ..like.clone() })
@@ -47,16 +53,16 @@ impl Generator<'_> {
 
     /// Returns a call that satisfies the constraint of its action, or in one of six cases one that
     /// breaks a part of it.
-    pub(super) fn any_call(&mut self, action: &Action) -> v1::Action {
-        let missed = if self.random.u8(..6) == 0 { self.near_call(action) } else { None };
-        missed.unwrap_or_else(|| self.call(action))
+    pub(super) fn any_call(&mut self, action: &Action, model: &Model) -> v1::Action {
+        let missed = if self.random.u8(..6) == 0 { self.near_call(action, model) } else { None };
+        missed.unwrap_or_else(|| self.call(action, model))
     }
 
     /// Returns a call that breaks one part of the constraint of its action; `None` if it has none.
-    pub(super) fn near_call(&mut self, action: &Action) -> Option<v1::Action> {
+    pub(super) fn near_call(&mut self, action: &Action, model: &Model) -> Option<v1::Action> {
         let restriction = action.restriction.as_ref()?;
         let (goal, seed) = self.goal(restriction)?;
-        restriction.call(goal, &self.call(action), seed)
+        restriction.call(goal, &self.call(action, model), seed)
     }
 
     fn near_entry(
@@ -81,5 +87,6 @@ fn called<'t>(table: &'t Table, entry: &v1::TableEntry) -> Option<&'t Action> {
     let Some(table_action::Type::Action(call)) = entry.action.as_ref()?.r#type.as_ref() else {
         return None;
     };
-    table.restricted_actions.iter().find(|action| action.id == call.action_id)
+    let mut actions = table.restricted_actions.iter();
+    actions.find(|action| action.id == call.action_id && action.restriction.is_some())
 }

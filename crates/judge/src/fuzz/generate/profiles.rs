@@ -113,7 +113,7 @@ impl Generator<'_> {
         let mut member = v1::ActionProfileMember {
             action_profile_id: profile.id,
             member_id: self.random.u32(1..=MOST_MEMBERS),
-            action: Some(self.any_call(action)),
+            action: Some(self.any_call(action, model)),
         };
         let is_there = model.members(profile.id).any(|other| other.member_id == member.member_id);
         if self.random.u8(..5) == 0 {
@@ -175,7 +175,7 @@ impl Generator<'_> {
         let count = self.random.usize(1..=most);
         let mut actions: Vec<v1::ActionProfileAction> = Vec::new();
         for _ in 0..count {
-            let action = Some(self.any_call(action));
+            let action = Some(self.any_call(action, model));
             actions.push(v1::ActionProfileAction { action, weight: 1, ..Default::default() });
         }
         match (self.random.u8(..12), actions.first_mut()) {

@@ -170,7 +170,7 @@ pub(super) fn plain_action(
     for param in &action.params {
         let of_id = |known: &&Param| known.id == param.param_id;
         if let Some(known) = known.params.iter().find(of_id) {
-            let is_value = is_value(&param.value, known.bits);
+            let is_value = known.is_text() || is_value(&param.value, known.bits);
             faults.add(!is_value, BAD_VALUE);
             are_values &= is_value;
         }

@@ -25,7 +25,9 @@ pub(super) fn matches(keys: &[Key], fields: &[v1::FieldMatch], faults: &mut Faul
 }
 
 fn field_match(key: &Key, matched: Option<&Match>, faults: &mut Faults) {
-    let is_value = |value: &Bytes| is_value(value, key.bits);
+    // Which strings a device translates is not certain, so it may refuse any that it has not taken
+    // before. That is checked for the whole update.
+    let is_value = |value: &Bytes| key.is_text() || is_value(value, key.bits);
     match (key.kind, matched) {
         (subject::Kind::Exact, Some(Match::Exact(exact))) => {
             faults.add(!is_value(&exact.value), BAD_VALUE);

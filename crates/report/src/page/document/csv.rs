@@ -43,7 +43,7 @@ fn fields(value: Value) -> String {
     let number = value.value;
     match value.spread {
         Spread::None => format!("{number},,,"),
-        Spread::Confidence(half) | Spread::Cut { half, .. } => {
+        Spread::Confidence(half) | Spread::Cut { half, .. } | Spread::Untold { half, .. } => {
             format!("{number},{half},,")
         }
         Spread::Deviation(deviation) => format!("{number},,{deviation},"),

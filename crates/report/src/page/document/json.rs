@@ -70,7 +70,7 @@ fn value(number: f64, spread: Spread) -> Json {
     let number = number.is_finite().then_some(number);
     match spread {
         Spread::None => json!({ "value": number }),
-        Spread::Confidence(half) | Spread::Cut { half, .. } => {
+        Spread::Confidence(half) | Spread::Cut { half, .. } | Spread::Untold { half, .. } => {
             json!({ "value": number, "ci95": half })
         }
         Spread::Deviation(deviation) => json!({ "value": number, "stddev": deviation }),

@@ -57,7 +57,7 @@ fn the_flows_of_a_file_are_used_instead_of_made_ones() {
         assert_eq!(found.updates[0].missing(), Some(0), "{version}");
         let reads = found.reads.expect("it was measured");
         assert_eq!((reads.expected, reads.wrong), (301, 0), "{version}");
-        let capacity = found.capacity.expect("it was measured");
+        let capacity = found.capacity.first().cloned().expect("it was measured");
         assert_eq!((capacity.entries, capacity.ending), (301, Ending::AllInserted), "{version}");
         // Flows with timeouts are made.
         assert!(found.timeouts.iter().all(|one| one.entries == 2 && one.early() == 0), "{version}");
@@ -79,7 +79,7 @@ fn what_a_flow_says_arrives_in_the_switch() {
         let numbers = channel.own_numbers().expect("none is there").expect("there is a file");
         let shape = crate::window::Shape { window: 1, time: None };
         let work = |operation| crate::window::Work { operation, numbers: &numbers, batch: 10 };
-        let (phase, _) =
+        let crate::window::Sent { phase, .. } =
             channel.send(work(crate::window::Operation::Insert), shape, &stop).expect("an answer");
         assert_eq!((phase.accepted.len(), phase.refusal), (2, None), "{version}");
         let flows = channel.flows().expect("it lists them");
