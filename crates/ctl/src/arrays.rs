@@ -7,6 +7,7 @@ use crate::names::{Named, find};
 use crate::operands::{Operands, range};
 use crate::session::{Session, Sink, update};
 use crate::value::parse_data;
+use entities::names::NameError;
 use entities::schema::{Register, Table};
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{
@@ -61,12 +62,12 @@ fn table_or<'s>(
         return Ok(Place::Table(table));
     }
     Err(match error {
-        CommandError::NoName { kind, name, meant, mut known } => {
+        CommandError::Name(NameError::Unknown { kind, name, meant, mut known }) => {
             let direct: Vec<&str> = direct.collect();
             let meant = meant
                 .or_else(|| crate::names::meant(&name, direct.iter().copied()).map(str::to_owned));
             known.extend(direct.into_iter().map(str::to_owned));
-            CommandError::NoName { kind, name, meant, known }
+            CommandError::Name(NameError::Unknown { kind, name, meant, known })
         }
         other => other,
     })

@@ -259,7 +259,7 @@ pub const OWN: &[Command] = &[
     Command::new("queue clear", "PORT ...", "remove the queues of ports", queue::clear),
     Command::new(
         "inject",
-        "PORT HEXADECIMAL [--send]",
+        "PORT HEXADECIMAL [--send | --without-effects] [--trace] [--values] [--all-outcomes]",
         "run a packet through the program as if it had arrived",
         queue::inject,
     ),

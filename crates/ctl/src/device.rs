@@ -96,6 +96,24 @@ pub trait Device {
     /// Returns an error if the device does not list its ports.
     fn ports(&mut self) -> Result<Vec<PortState>, DeviceError>;
 
+    /// Returns the configuration of the pipeline that the device runs, in the device's own form.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses, or does not give its configuration back.
+    fn configuration(&mut self) -> Result<Vec<u8>, DeviceError>;
+
+    /// Writes a file of the user.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    fn store(&mut self, path: &str, content: &[u8]) -> Result<(), DeviceError>;
+
+    /// Returns facts about the switch, and its clock.
+    ///
+    /// # Errors
+    /// Returns an error if the device refuses, or has no service for them.
+    fn about(&mut self) -> Result<switch::GetSwitchResponse, DeviceError>;
+
     /// Returns the queues of ports; those of all ports for an empty list.
     ///
     /// # Errors
@@ -112,13 +130,13 @@ pub trait Device {
         revision: u64,
     ) -> Result<switch::SetQueuesResponse, DeviceError>;
 
-    /// Runs a packet through the program as if it had arrived on a port.
+    /// Runs the packet of a request through the program as if it had arrived on a port. The outcome
+    /// has a trace if the request says what that has.
     ///
     /// # Errors
     /// Returns an error if the device refuses, or has no service for injected packets.
     fn inject(
         &mut self,
-        packet: switch::InjectedPacket,
-        delivery: switch::Delivery,
+        request: switch::InjectRequest,
     ) -> Result<switch::InjectOutcome, DeviceError>;
 }

@@ -1,6 +1,8 @@
 //! The reasons why a command fails.
 
 use entities::Code;
+use entities::names::NameError;
+use entities::plain::PlainError;
 
 /// The reason why a command fails: what is wrong, where, and what to do instead.
 #[derive(Debug, thiserror::Error)]
@@ -25,32 +27,16 @@ pub enum CommandError {
         /// The fault of the operands.
         problem: String,
     },
-    /// The pipeline has no object of this name.
-    #[error("there is no {kind} '{name}'; {}", among(meant.as_deref(), known))]
-    NoName {
-        /// The kind of object.
-        kind: &'static str,
-        /// The name.
-        name: String,
-        /// The name that the user probably means.
-        meant: Option<String>,
-        /// The names of the objects of that kind.
-        known: Vec<String>,
-    },
-    /// Several objects of the pipeline end with this name.
-    #[error("{kind} '{name}' is ambiguous: {}", candidates.join(", "))]
-    Ambiguous {
-        /// The kind of object.
-        kind: &'static str,
-        /// The name.
-        name: String,
-        /// The full names that end with it.
-        candidates: Vec<String>,
-    },
-    /// A value does not fit its field.
+    /// A name means no object of the pipeline, or several.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// A value does not fit its field or parameter.
+    #[error(transparent)]
+    Plain(#[from] PlainError),
+    /// A value does not fit its cell.
     #[error("'{text}' is not a value of {name}: {problem}")]
     Value {
-        /// The name of the field, parameter or cell.
+        /// The name of the array or value set.
         name: String,
         /// The value as it was written.
         text: String,
@@ -81,21 +67,6 @@ impl CommandError {
     #[must_use]
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Self::Device(DeviceError::Interrupted))
-    }
-}
-
-/// Returns what to do about an unknown name.
-fn among(meant: Option<&str>, known: &[String]) -> String {
-    /// The largest number of names that a message lists.
-    const MOST: usize = 12;
-    match (meant, known) {
-        (Some(meant), _) => format!("did you mean '{meant}'?"),
-        (None, []) => "the pipeline has none".to_owned(),
-        (None, known) if known.len() <= MOST => format!("there are {}", known.join(", ")),
-        (None, known) => {
-            let first = known.get(..MOST).unwrap_or_default().join(", ");
-            format!("there are {}: {first}, ...", known.len())
-        }
     }
 }
 

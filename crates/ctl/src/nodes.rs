@@ -1,34 +1,45 @@
 //! The nodes of multicast groups, which simple_switch_CLI has and P4Runtime has not.
 //!
-//! In BMv2, a group is a set of nodes, and a node is a replication id with ports. In P4Runtime, a
-//! group is a list of replicas. A session keeps the nodes and writes the replicas.
+//! In BMv2, a group is a set of nodes, and a node is a replication id with ports and link aggregation
+//! groups. In P4Runtime, a group is a list of replicas. A session keeps the nodes and writes the
+//! replicas. A link aggregation group takes one copy, by its first port; the other ports are backups
+//! of that one (P4Runtime 1.5), so that the copy leaves by the first port that is up.
 
 use crate::error::CommandError;
-use p4runtime::proto::v1::{Replica, replica::PortKind};
+use entities::value::encode;
+use p4runtime::proto::v1::{BackupReplica, Replica, replica::PortKind};
+use std::collections::BTreeMap;
 
 /// A node: copies to several ports with the same instance number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
     pub(crate) instance: u32,
     pub(crate) ports: Vec<u32>,
+    /// The numbers of link aggregation groups, each of which takes one copy.
+    pub(crate) lags: Vec<u32>,
     /// The group to which the node belongs, if any.
     pub(crate) group: Option<u32>,
 }
 
-/// The nodes of a session by their numbers, which count from 0. Destroyed nodes are `None`.
+/// The nodes of a session, and its link aggregation groups.
 #[derive(Debug, Default)]
-pub(crate) struct Nodes(Vec<Option<Node>>);
+pub(crate) struct Nodes {
+    /// The nodes by their numbers, which count from 0. Destroyed nodes are `None`.
+    nodes: Vec<Option<Node>>,
+    /// The ports of each link aggregation group.
+    lags: BTreeMap<u32, Vec<u32>>,
+}
 
 impl Nodes {
     /// Adds a node and returns its number.
     pub(crate) fn add(&mut self, node: Node) -> usize {
-        self.0.push(Some(node));
-        self.0.len() - 1
+        self.nodes.push(Some(node));
+        self.nodes.len() - 1
     }
 
     /// Returns the node with a number.
     pub(crate) fn get(&mut self, number: usize) -> Result<&mut Node, CommandError> {
-        let node = self.0.get_mut(number).and_then(Option::as_mut);
+        let node = self.nodes.get_mut(number).and_then(Option::as_mut);
         node.ok_or_else(|| {
             CommandError::Missing(format!(
                 "there is no node {number}: nodes are those of `mc_node_create` in the same file or shell"
@@ -38,29 +49,49 @@ impl Nodes {
 
     /// Removes a node.
     pub(crate) fn remove(&mut self, number: usize) {
-        if let Some(node) = self.0.get_mut(number) {
+        if let Some(node) = self.nodes.get_mut(number) {
             *node = None;
         }
     }
 
     /// Returns the nodes of a group, with their numbers.
     pub(crate) fn of(&self, group: u32) -> impl Iterator<Item = (usize, &Node)> {
-        let known = self.0.iter().enumerate().filter_map(|(at, node)| Some((at, node.as_ref()?)));
+        let known =
+            self.nodes.iter().enumerate().filter_map(|(at, node)| Some((at, node.as_ref()?)));
         known.filter(move |(_, node)| node.group == Some(group))
     }
 
     /// Removes the nodes of a group from it.
     pub(crate) fn dissociate(&mut self, group: u32) {
-        for node in self.0.iter_mut().flatten().filter(|node| node.group == Some(group)) {
+        for node in self.nodes.iter_mut().flatten().filter(|node| node.group == Some(group)) {
             node.group = None;
         }
     }
-}
 
-impl Node {
-    /// Returns the copies of the node.
-    pub(crate) fn replicas(&self) -> impl Iterator<Item = Replica> + '_ {
-        self.ports.iter().map(|port| replica(*port, self.instance))
+    /// Returns the nodes of groups that have copies for a link aggregation group.
+    pub(crate) fn with_lag(&self, lag: u32) -> Vec<Node> {
+        let known = self.nodes.iter().flatten();
+        known.filter(|node| node.group.is_some() && node.lags.contains(&lag)).cloned().collect()
+    }
+
+    /// Sets the ports of a link aggregation group.
+    pub(crate) fn set_lag(&mut self, lag: u32, ports: Vec<u32>) {
+        self.lags.insert(lag, ports);
+    }
+
+    /// Returns the copies of a node. A link aggregation group without ports takes none.
+    pub(crate) fn replicas(&self, node: &Node) -> Vec<Replica> {
+        let of_lag = |lag: &u32| {
+            let (first, others) = self.lags.get(lag)?.split_first()?;
+            let backup = |port: &u32| BackupReplica {
+                port: encode((*port).into()),
+                instance: node.instance,
+            };
+            let backup_replicas = others.iter().map(backup).collect();
+            Some(Replica { backup_replicas, ..replica(*first, node.instance) })
+        };
+        let ports = node.ports.iter().map(|port| replica(*port, node.instance));
+        ports.chain(node.lags.iter().filter_map(of_lag)).collect()
     }
 }
 

@@ -3,11 +3,12 @@
 use crate::entries::hexadecimal;
 use crate::error::CommandError;
 use crate::operands::{Operands, small};
-use crate::session::{Session, Sink};
+use crate::session::{Item, Session, Sink};
 use crate::view::{View, digits, packet_in};
 use p4runtime::control;
+use p4runtime::control::Treatment;
 use p4runtime::proto::switch::{
-    Delivery, InjectedPacket, PortQueues, QueueState, injected_packet::Ingress,
+    self, InjectedPacket, PortQueues, QueueState, Tracing, injected_packet::Ingress,
 };
 use queues::Configuration;
 use serde_json::json;
@@ -60,7 +61,7 @@ pub(crate) fn show(
     Ok(())
 }
 
-fn state(port: u32, queue: &QueueState) -> crate::session::Item {
+fn state(port: u32, queue: &QueueState) -> Item {
     let drops = [
         ("depth", queue.dropped_depth),
         ("buffer", queue.dropped_buffer),
@@ -168,16 +169,32 @@ fn put(
     Ok(())
 }
 
-/// `inject`: runs a packet through the program as if it had arrived on a port.
+/// Takes the options about traces: `--trace`, `--values` for one with all values, and
+/// `--all-outcomes` for one of everything that could happen.
+fn tracing(words: &mut Operands) -> Option<Tracing> {
+    let (is_traced, values, all_outcomes) =
+        (words.flag("trace"), words.flag("values"), words.flag("all-outcomes"));
+    let tracing = Tracing { values, all_outcomes, ..Tracing::default() };
+    (is_traced || values || all_outcomes).then_some(tracing)
+}
+
+/// `inject`: runs a packet through the program as if it had arrived on a port, or only tries it.
 pub(crate) fn inject(
     session: &mut Session<'_>,
     mut words: Operands,
     sink: &mut Sink<'_>,
 ) -> Result<(), CommandError> {
-    let delivery = match words.flag("send") {
-        true => Delivery::Send,
-        false => Delivery::Return,
+    let treatment = match (words.flag("send"), words.flag("without-effects")) {
+        (false, false) => Treatment::Returned,
+        (true, false) => Treatment::Sent,
+        (false, true) => Treatment::Tried,
+        (true, true) => {
+            let message =
+                "a packet without effects cannot leave: write --send or --without-effects";
+            return Err(words.problem(message.to_owned()));
+        }
     };
+    let tracing = tracing(&mut words);
     let port = words.next("the port")?;
     let text = words.next("the bytes of a packet")?;
     words.end()?;
@@ -185,19 +202,18 @@ pub(crate) fn inject(
         .ok_or_else(|| words.problem("the bytes of a packet are pairs of hexadecimal digits"))?;
     let ingress = Some(small(&port).map_or(Ingress::PortName(port), Ingress::Port));
     let packet = InjectedPacket { tag: 0, ingress, payload };
+    let request =
+        switch::InjectRequest { tracing, ..treatment.request(session.device.id(), vec![packet]) };
     if session.is_dry {
-        let (device_id, packets) = (session.device.id(), vec![packet]);
-        let request = p4runtime::proto::switch::InjectRequest {
-            device_id,
-            packets,
-            delivery: delivery.into(),
-            tracing: None,
-        };
         session.show("planimeter.switch.v1.InjectRequest", &request);
         return Ok(());
     }
     let schema = session.schema().ok();
-    let outcome = session.device.inject(packet, delivery)?;
+    let outcome = session.device.inject(request)?;
+    if let Some(trace) = outcome.trace {
+        let has_values = tracing.is_some_and(|tracing| tracing.values);
+        sink(Item::Trace { trace: Box::new(trace), has_values });
+    }
     if let Some(error) = outcome.error {
         return Err(CommandError::Missing(format!("the packet did not run: {}", error.message)));
     }

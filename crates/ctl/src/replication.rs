@@ -6,8 +6,8 @@ use crate::operands::{Operands, small};
 use crate::session::{Session, Sink};
 use p4runtime::proto::v1::packet_replication_engine_entry::Type as Replication;
 use p4runtime::proto::v1::{
-    self, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry, Replica,
-    replica::PortKind, update::Type,
+    self, BackupReplica, CloneSessionEntry, MulticastGroupEntry, PacketReplicationEngineEntry,
+    Replica, replica::PortKind, update::Type,
 };
 
 /// Returns an entity of the packet replication engine.
@@ -15,26 +15,39 @@ pub(crate) fn entity(replication: Replication) -> v1::Entity {
     PacketReplicationEngineEntry { r#type: Some(replication) }.into()
 }
 
-/// Returns a replica: `PORT`, or `PORT:INSTANCE`.
-fn replica(text: &str) -> Option<Replica> {
+/// Splits `PORT`, or `PORT:INSTANCE`.
+fn port_and_instance(text: &str) -> Option<(&str, u32)> {
     let (port, instance) = match text.rsplit_once(':') {
         Some((port, instance)) => (port, small(instance)?),
         None => (text, 0),
     };
+    (!port.is_empty()).then_some((port, instance))
+}
+
+/// Returns a replica: `PORT[:INSTANCE]`, and its backups behind commas.
+fn replica(text: &str) -> Option<Replica> {
+    let mut parts = text.split(',').map(port_and_instance);
+    let (port, instance) = parts.next()??;
     let port_kind = match small(port) {
         // Servers of all versions of P4Runtime read this form of a port.
         Some(number) => PortKind::EgressPort(number),
-        None if port.is_empty() => return None,
         None => PortKind::Port(port_bytes(port)),
     };
-    Some(Replica { instance, port_kind: Some(port_kind), ..Replica::default() })
+    let backup = |part: Option<(&str, u32)>| {
+        let (port, instance) = part?;
+        Some(BackupReplica { port: port_bytes(port), instance })
+    };
+    let backup_replicas = parts.map(backup).collect::<Option<_>>()?;
+    Some(Replica { instance, port_kind: Some(port_kind), backup_replicas })
 }
 
 fn replicas(words: &mut Operands) -> Result<Vec<Replica>, CommandError> {
     let all = words.rest();
     let one = |text: &String| {
         replica(text).ok_or_else(|| {
-            words.problem(format!("'{text}' is no copy; one is PORT or PORT:INSTANCE"))
+            words.problem(format!(
+                "'{text}' is no copy; one is PORT or PORT:INSTANCE, with backups behind commas"
+            ))
         })
     };
     all.iter().map(one).collect()

@@ -9,6 +9,7 @@ use entities::Code;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, update::Type};
+use protos::trace::Trace;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -17,6 +18,13 @@ use std::sync::Arc;
 pub enum Item {
     /// An entity of the device.
     Entity(Box<v1::Entity>),
+    /// What a program did with an injected packet.
+    Trace {
+        /// The trace.
+        trace: Box<Trace>,
+        /// Whether all values are of interest, beside tables and actions.
+        has_values: bool,
+    },
     /// Any other result.
     Fact {
         /// The result for people.

@@ -56,6 +56,10 @@ impl From<View> for Item {
 pub fn view(schema: Option<&Schema>, item: &Item) -> View {
     match item {
         Item::Fact { text, json } => View::new(text.clone(), json.clone()),
+        Item::Trace { trace, .. } => {
+            let text = protos::text("planimeter.trace.v1.Trace", &**trace);
+            View::new(format!("trace {{{text}}}"), json!({ "kind": "trace", "text": text }))
+        }
         Item::Entity(entity) => {
             let known = schema.and_then(|schema| entity_view(schema, entity));
             known.unwrap_or_else(|| unnamed(entity))
@@ -190,13 +194,29 @@ fn replicas(replicas: &[Replica]) -> (String, Vec<Value>) {
             Some(PortKind::EgressPort(port)) => port.to_string(),
             Some(PortKind::Port(port)) => port_text(port),
         };
-        texts.push_str(&format!(" {}", quoted(&port)));
-        if replica.instance > 0 {
-            texts.push_str(&format!(":{}", replica.instance));
+        let mut copy = with_instance(&port, replica.instance);
+        let mut backups = Vec::new();
+        for backup in &replica.backup_replicas {
+            let port = port_text(&backup.port);
+            copy.push_str(&format!(",{}", with_instance(&port, backup.instance)));
+            backups.push(json!({ "port": port, "instance": backup.instance }));
         }
-        json.push(json!({ "port": port, "instance": replica.instance }));
+        texts.push_str(&format!(" {}", quoted(&copy)));
+        let mut shown = json!({ "port": port, "instance": replica.instance });
+        if let Some(fields) = shown.as_object_mut().filter(|_| !backups.is_empty()) {
+            fields.insert("backups".to_owned(), backups.into());
+        }
+        json.push(shown);
     }
     (texts, json)
+}
+
+/// Returns the text of a copy: its port, and its instance if that is not 0.
+fn with_instance(port: &str, instance: u32) -> String {
+    match instance {
+        0 => port.to_owned(),
+        instance => format!("{port}:{instance}"),
+    }
 }
 
 /// Returns the text of a port in bytes: its number, or its name.

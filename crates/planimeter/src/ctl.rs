@@ -17,8 +17,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use ::ctl::{CommandError, DeviceError, Flow, Item, Session, run_line, run_words, view};
-use serde_json::json;
+use ::ctl::{CommandError, DeviceError, Flow, Item, Session, View, run_line, run_words, view};
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, INTERRUPTED};
 use crate::interrupt;
@@ -82,7 +82,10 @@ impl Front<'_> {
         let schema = self.session.schema().ok();
         let as_json = self.arguments.json;
         let mut sink = |item: Item| {
-            let shown = view(schema.as_deref(), &item);
+            let shown = match &item {
+                Item::Trace { trace, has_values } => trace_view(trace, *has_values),
+                Item::Entity(_) | Item::Fact { .. } => view(schema.as_deref(), &item),
+            };
             match as_json {
                 true => println!("{}", shown.json),
                 false => println!("{}", shown.text),
@@ -147,6 +150,14 @@ impl Front<'_> {
             }
         }
     }
+}
+
+/// Returns a trace as text and as JSON, both as `planimeter switch --trace` writes them.
+fn trace_view(trace: &traces::Trace, has_values: bool) -> View {
+    let json = traces::Format::Json.bytes(trace);
+    let json: Value = serde_json::from_slice(&json).unwrap_or_default();
+    let text = traces::text(trace, has_values).trim_end().to_owned();
+    View { text, json: json!({ "kind": "trace", "trace": json }) }
 }
 
 /// Returns lines as they come. A thread reads them, because reading cannot be interrupted.

@@ -33,12 +33,22 @@ fn place(frame: &[u8]) -> Option<Place> {
 /// codepoint is ECT(0), ECT(1) or CE (RFC 3168, section 5).
 #[must_use]
 pub fn is_capable(frame: &[u8]) -> bool {
-    let codepoint = match place(frame) {
+    codepoint(frame) != 0
+}
+
+/// Returns whether a frame has an IP packet that met congestion: its codepoint is CE.
+#[must_use]
+pub fn is_marked(frame: &[u8]) -> bool {
+    codepoint(frame) == 3
+}
+
+/// Returns the ECN codepoint of a frame's IP packet, or 0 if it has none.
+fn codepoint(frame: &[u8]) -> u8 {
+    match place(frame) {
         Some(Place::V4 { header }) => frame.get(header + 1).copied().unwrap_or(0) & 3,
         Some(Place::V6 { header }) => frame.get(header + 1).copied().unwrap_or(0) >> 4 & 3,
         None => 0,
-    };
-    codepoint != 0
+    }
 }
 
 /// Sets the codepoint of a frame's IP packet to CE, and corrects the checksum of an IPv4 header.
@@ -102,6 +112,7 @@ mod tests {
             assert_eq!((is_capable(&frame), mark(&mut frame)), (capable, capable));
             let expected = if capable { codepoint | 3 } else { codepoint };
             assert_eq!((frame[19], sum(&frame[18..])), (expected, 0xffff), "{codepoint}");
+            assert_eq!(is_marked(&frame), capable, "{codepoint}");
         }
     }
 
@@ -112,6 +123,7 @@ mod tests {
         frame.resize(14 + 40, 0);
         assert!(mark(&mut frame));
         assert_eq!(frame[14..16], [0x60, 0x3f]);
+        assert!(is_marked(&frame));
         frame[15] = 0xcf;
         assert!(!is_capable(&frame));
     }

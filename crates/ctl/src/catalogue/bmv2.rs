@@ -17,7 +17,6 @@ const GROUP_OF_TABLE: &str = "the default entry of an indirect table is fixed in
                               all packets instead";
 const PORTS: &str = "ports are given to the switch at its start, `planimeter switch -i NUMBER@INTERFACE`; gNMI \
                      sets only whether they are enabled";
-const CLOCK: &str = "P4Runtime does not tell the clock of a switch; packets carry its time stamps";
 const CRC: &str = "the parameters of a hash are part of the program";
 const HANDLE: &str = "TABLE NUMBER";
 
@@ -76,8 +75,18 @@ pub const SIMPLE_SWITCH: &[Command] = &[
         "set a counter",
         arrays::write_counter,
     ),
-    refused("get_time_elapsed", "", CLOCK),
-    refused("get_time_since_epoch", "", CLOCK),
+    Command::new(
+        "get_time_elapsed",
+        "",
+        "show the microseconds since the switch started; needs the switch's own service",
+        switch::time_elapsed,
+    ),
+    Command::new(
+        "get_time_since_epoch",
+        "",
+        "show the microseconds since 1970 by the switch's clock; needs the switch's own service",
+        switch::time_since_epoch,
+    ),
     Command::new(
         "load_new_config_file",
         "FILE",
@@ -105,7 +114,7 @@ pub const SIMPLE_SWITCH: &[Command] = &[
     ),
     Command::new(
         "mc_node_create",
-        "INSTANCE PORT ...",
+        "INSTANCE PORT ... [| LAG ...]",
         "make a node in this session; tells its number",
         replication::create_node,
     ),
@@ -123,11 +132,16 @@ pub const SIMPLE_SWITCH: &[Command] = &[
     ),
     Command::new(
         "mc_node_update",
-        "NODE PORT ...",
+        "NODE PORT ... [| LAG ...]",
         "replace the ports of a node",
         replication::update_node,
     ),
-    refused("mc_set_lag_membership", "LAG PORT ...", replication::NO_LAGS),
+    Command::new(
+        "mc_set_lag_membership",
+        "LAG PORT ...",
+        "set the ports of a link aggregation group; its copy leaves by the first that is up",
+        replication::set_lag,
+    ),
     Command::new(
         "meter_array_set_rates",
         "NAME RATE:BURST RATE:BURST",
@@ -185,10 +199,11 @@ pub const SIMPLE_SWITCH: &[Command] = &[
         crate::arrays::write_register,
     ),
     Command::new("reset_state", "", "delete all entries, and reset arrays", switch::reset_state),
-    refused(
+    Command::new(
         "serialize_state",
         "FILE",
-        "P4Runtime has no such file; `dump` writes the state as commands, and `planimeter switch --state FILE` keeps it",
+        "write the state to a file of commands, on the side of the client",
+        switch::serialize_state,
     ),
     refused("set_crc16_parameters", "NAME POLYNOMIAL ...", CRC),
     refused("set_crc32_parameters", "NAME POLYNOMIAL ...", CRC),
@@ -210,10 +225,11 @@ pub const SIMPLE_SWITCH: &[Command] = &[
     Command::new("show_pvs", "", "show value sets", switch::show_value_sets),
     Command::new("show_tables", "", "show keys and actions of tables", tables::list),
     Command::new("swap_configs", "", "make the stored pipeline effective", whole::commit),
-    refused(
+    Command::new(
         "switch_info",
         "",
-        "P4Runtime does not tell the settings of a switch; `pipeline show` and `ports` show what it does tell",
+        "show facts about the switch; needs the switch's own service",
+        switch::info,
     ),
     Command::new(
         "table_add",
@@ -324,9 +340,10 @@ pub const SIMPLE_SWITCH: &[Command] = &[
         entries::set_timeout,
     ),
     Command::new("table_show_actions", "TABLE", "show the actions of a table", tables::actions),
-    refused(
+    Command::new(
         "write_config_to_file",
         "FILE",
-        "`pipeline show` prints the P4Info; a program is not given back by every device",
+        "write the configuration of the pipeline to a file, on the side of the client",
+        switch::write_config,
     ),
 ];

@@ -12,23 +12,21 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// The reason why a command about link aggregation groups is refused.
-pub(crate) const NO_LAGS: &str = "its multicast groups have no link aggregation groups; name the ports, or use `--watch` in action selectors";
-
-/// Takes the ports of a node.
-fn ports(words: &mut Operands, command: &'static str) -> Result<Vec<u32>, CommandError> {
-    let mut ports = Vec::new();
+/// Takes the ports of a node, and its link aggregation groups: `PORT ... [| LAG ...]`. Files write
+/// the separator without groups behind it too.
+fn ports_and_lags(words: &mut Operands) -> Result<(Vec<u32>, Vec<u32>), CommandError> {
+    let (mut ports, mut lags) = (Vec::new(), Vec::new());
+    let mut is_behind = false;
     while words.peek().is_some() {
-        if words.take("|") {
-            // Files write the separator without groups behind it too.
-            if words.peek().is_none() {
-                break;
-            }
-            return Err(CommandError::Impossible { command, reason: NO_LAGS.to_owned() });
+        if !is_behind && words.take("|") {
+            is_behind = true;
+        } else if is_behind {
+            lags.push(words.number("the number of a link aggregation group")?);
+        } else {
+            ports.push(words.number("the number of a port")?);
         }
-        ports.push(words.number("the number of a port")?);
     }
-    Ok(ports)
+    Ok((ports, lags))
 }
 
 fn group_id(words: &mut Operands) -> Result<u32, CommandError> {
@@ -71,8 +69,8 @@ pub(crate) fn create_node(
     sink: &mut Sink<'_>,
 ) -> Result<(), CommandError> {
     let instance = words.number("a replication id")?;
-    let ports = ports(&mut words, "mc_node_create")?;
-    let number = session.nodes.add(Node { instance, ports, group: None });
+    let (ports, lags) = ports_and_lags(&mut words)?;
+    let number = session.nodes.add(Node { instance, ports, lags, group: None });
     let text = format!("node {number} was created");
     sink(View::new(text, json!({ "kind": "created", "what": "node", "handle": number })).into());
     Ok(())
@@ -142,7 +140,8 @@ pub(crate) fn associate(
             "node {number} belongs to group {other}; `mc_node_dissociate {other} {number}` frees it"
         )));
     }
-    change(session, group, &[], node.replicas().collect())?;
+    let more = session.nodes.replicas(&node);
+    change(session, group, &[], more)?;
     session.nodes.get(number)?.group = Some(group);
     Ok(())
 }
@@ -161,7 +160,7 @@ pub(crate) fn dissociate(
             "node {number} does not belong to group {group}"
         )));
     }
-    let gone: Vec<Replica> = node.replicas().collect();
+    let gone = session.nodes.replicas(&node);
     change(session, group, &gone, Vec::new())?;
     session.nodes.get(number)?.group = None;
     Ok(())
@@ -174,12 +173,12 @@ pub(crate) fn update_node(
     _: &mut Sink<'_>,
 ) -> Result<(), CommandError> {
     let number = words.number("the number of a node")?;
-    let ports = ports(&mut words, "mc_node_update")?;
+    let (ports, lags) = ports_and_lags(&mut words)?;
     let old = session.nodes.get(number)?.clone();
-    let new = Node { ports, ..old.clone() };
+    let new = Node { ports, lags, ..old.clone() };
     if let Some(group) = old.group {
-        let gone: Vec<Replica> = old.replicas().collect();
-        change(session, group, &gone, new.replicas().collect())?;
+        let (gone, more) = (session.nodes.replicas(&old), session.nodes.replicas(&new));
+        change(session, group, &gone, more)?;
     }
     *session.nodes.get(number)? = new;
     Ok(())
@@ -195,10 +194,38 @@ pub(crate) fn destroy_node(
     words.end()?;
     let node = session.nodes.get(number)?.clone();
     if let Some(group) = node.group {
-        let gone: Vec<Replica> = node.replicas().collect();
+        let gone = session.nodes.replicas(&node);
         change(session, group, &gone, Vec::new())?;
     }
     session.nodes.remove(number);
+    Ok(())
+}
+
+/// `mc_set_lag_membership`: sets the ports of a link aggregation group, also where nodes of groups
+/// have it already.
+pub(crate) fn set_lag(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    _: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let lag = words.number("the number of a link aggregation group")?;
+    let mut ports: Vec<u32> = Vec::new();
+    while words.peek().is_some() {
+        let port = words.number("the number of a port")?;
+        if ports.contains(&port) {
+            return Err(words.problem(format!("port {port} is named twice")));
+        }
+        ports.push(port);
+    }
+    let nodes = session.nodes.with_lag(lag);
+    let before: Vec<Vec<Replica>> = nodes.iter().map(|node| session.nodes.replicas(node)).collect();
+    session.nodes.set_lag(lag, ports);
+    for (node, gone) in nodes.iter().zip(before) {
+        if let Some(group) = node.group {
+            let more = session.nodes.replicas(node);
+            change(session, group, &gone, more)?;
+        }
+    }
     Ok(())
 }
 

@@ -1,11 +1,12 @@
-//! The commands of simple_switch_CLI about queues, parser value sets and the switch as a whole.
+//! The commands of simple_switch_CLI about queues, parser value sets and the switch as a whole: its
+//! clock, its state and its configuration.
 
 use crate::device::PushAction;
 use crate::error::CommandError;
 use crate::names::{Named as _, find};
 use crate::operands::Operands;
-use crate::session::{Session, Sink};
-use crate::view::View;
+use crate::session::{Item, Session, Sink};
+use crate::view::{View, view};
 use serde_json::json;
 
 /// Takes `AMOUNT [PORT [QUEUE]]` and changes one setting of queues.
@@ -99,6 +100,103 @@ pub(crate) fn reset_state(
     for meter in schema.meters().iter() {
         crate::arrays::reset_meter(session, words.fresh([meter.name.clone()]), sink)?;
     }
+    Ok(())
+}
+
+/// `get_time_elapsed`: the microseconds since the start of the switch.
+pub(crate) fn time_elapsed(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    words.end()?;
+    let elapsed = session.device.about()?.elapsed_ns / 1000;
+    let json = json!({ "kind": "time", "elapsed_us": elapsed });
+    sink(View::new(elapsed.to_string(), json).into());
+    Ok(())
+}
+
+/// `get_time_since_epoch`: the microseconds since the start of 1970 by the clock of the switch.
+pub(crate) fn time_since_epoch(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    words.end()?;
+    let time = session.device.about()?.timestamp_ns / 1000;
+    sink(View::new(time.to_string(), json!({ "kind": "time", "since_epoch_us": time })).into());
+    Ok(())
+}
+
+/// `switch_info`.
+pub(crate) fn info(
+    session: &mut Session<'_>,
+    words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    words.end()?;
+    let about = session.device.about()?;
+    let id = session.device.id();
+    let text = format!(
+        "{}, device {id}, up for {}.{:03} s, port {} for controllers, {} workers",
+        about.version,
+        about.elapsed_ns / 1_000_000_000,
+        about.elapsed_ns / 1_000_000 % 1000,
+        about.cpu_port,
+        about.workers,
+    );
+    let json = json!({
+        "kind": "switch", "version": about.version, "device": id, "elapsed_ns": about.elapsed_ns,
+        "cpu_port": about.cpu_port, "workers": about.workers,
+    });
+    sink(View::new(text, json).into());
+    Ok(())
+}
+
+/// `serialize_state`: writes the commands of a dump to a file.
+pub(crate) fn serialize_state(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let file = words.next("the path of a file")?;
+    words.end()?;
+    if session.is_dry {
+        return crate::whole::dump(session, words, sink);
+    }
+    let schema = session.schema()?;
+    let (mut text, mut lines) = (String::new(), 0_usize);
+    let mut write = |item: Item| {
+        text.push_str(&view(Some(&schema), &item).text);
+        text.push('\n');
+        lines += 1;
+    };
+    crate::whole::dump(session, words, &mut write)?;
+    session.device.store(&file, text.as_bytes())?;
+    let text = format!("{file} has {lines} lines of commands, which `--file {file}` runs");
+    sink(View::new(text, json!({ "kind": "stored", "file": file, "lines": lines })).into());
+    Ok(())
+}
+
+/// `write_config_to_file`: writes the configuration of the running pipeline to a file.
+pub(crate) fn write_config(
+    session: &mut Session<'_>,
+    mut words: Operands,
+    sink: &mut Sink<'_>,
+) -> Result<(), CommandError> {
+    let file = words.next("the path of a file")?;
+    words.end()?;
+    if session.is_dry {
+        let text = "GetForwardingPipelineConfig ALL";
+        let json = json!({ "request": "p4.v1.GetForwardingPipelineConfigRequest", "text": text });
+        sink(View::new(text, json).into());
+        return Ok(());
+    }
+    let content = session.device.configuration()?;
+    session.device.store(&file, &content)?;
+    let bytes = content.len();
+    let text = format!("{file} has the configuration of the pipeline, {bytes} bytes");
+    sink(View::new(text, json!({ "kind": "stored", "file": file, "bytes": bytes })).into());
     Ok(())
 }
 

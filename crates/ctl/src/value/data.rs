@@ -1,7 +1,6 @@
 //! Data of any P4 type, as in registers and digests: `5`, `true`, `{1, 10.0.0.1, {2, 3}}`.
 
-use super::Form;
-use super::form::hexadecimal;
+use super::{Form, hexadecimal};
 use crate::error::CommandError;
 use bytes::Bytes;
 use entities::{BitsType, Data, DataType, Header, Union, ValueType, value, written};

@@ -1,7 +1,7 @@
 //! Tests of values: what is read, how it is shown, and that what is shown can be read.
 
 use super::*;
-use entities::schema::MatchFieldId;
+use entities::schema::{MatchFieldId, MatchKind};
 use entities::{BitsType, DataType};
 use p4runtime::proto::v1::p4_data::Data as Message;
 use proptest::prelude::*;

@@ -36,29 +36,12 @@ pub(crate) fn call<'a>(schema: &'a Schema, call: &v1::Action) -> Option<CallView
     let action = schema.actions().get(ActionId(call.action_id))?;
     let value = |given: &v1::action::Param| {
         let param = action.params.iter().find(|param| param.id.0 == given.param_id)?;
-        let annotations = param_annotations(schema, action, given.param_id);
+        let annotations = schema.param_annotations(action.id, param.id);
         let form = Form::of(param.value, &param.name, false, annotations);
         Some((param.name.as_str(), form.show(param.value.bits(), &given.value)))
     };
     let parameters = call.params.iter().filter_map(value).collect();
     Some(CallView { short: action.short(), name: &action.name, parameters })
-}
-
-fn param_annotations<'a>(schema: &'a Schema, action: &Action, id: u32) -> &'a [String] {
-    let of =
-        schema.p4info().actions.iter().find(|found| {
-            found.preamble.as_ref().is_some_and(|preamble| preamble.id == action.id.0)
-        });
-    let param = of.and_then(|of| of.params.iter().find(|param| param.id == id));
-    param.map_or(&[], |param| param.annotations.as_slice())
-}
-
-fn field_annotations(schema: &Schema, table: Option<TableId>, id: u32) -> &[String] {
-    let of = schema.p4info().tables.iter().find(|found| {
-        found.preamble.as_ref().is_some_and(|preamble| Some(preamble.id) == table.map(u32::from))
-    });
-    let field = of.and_then(|of| of.match_fields.iter().find(|field| field.id == id));
-    field.map_or(&[], |field| field.annotations.as_slice())
 }
 
 /// Returns the name and the text of each field of a key. Fields that an entry omits match anything.
@@ -70,7 +53,7 @@ pub(crate) fn field_texts<'a>(
 ) -> Vec<(&'a str, String)> {
     let text = |field: &'a MatchField| {
         let given = found.iter().find(|given| given.field_id == field.id.0);
-        let annotations = field_annotations(schema, table, field.id.0);
+        let annotations = table.map_or(&[][..], |table| schema.field_annotations(table, field.id));
         let is_prefix = field.kind == MatchKind::Lpm;
         let form = Form::of(field.value, &field.name, is_prefix, annotations);
         let text = given

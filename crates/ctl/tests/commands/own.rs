@@ -281,6 +281,19 @@ fn queues_change_setting_by_setting() {
     assert!(error(session, "queue set port=2 rat=1").to_string().contains("there is no 'rat'"));
     let packet = "ffffffffffff00000000000108000000";
     assert_eq!(run(session, &format!("inject 1 {packet}")), format!("port 2: {packet}"));
+    let tried = run(session, &format!("inject 1 {packet} --trace --without-effects"));
+    assert!(tried.starts_with("trace {") && tried.contains("effects 1"), "{tried}");
+    let both = error(session, &format!("inject 1 {packet} --send --without-effects")).to_string();
+    assert!(both.contains("a packet without effects cannot leave"), "{both}");
+    for (options, origin) in [
+        ("--trace", "values false, all false"),
+        ("--values", "values true, all false"),
+        ("--all-outcomes --trace", "values false, all true"),
+    ] {
+        let traced = run(session, &format!("inject 1 {packet} {options}"));
+        assert!(traced.starts_with("trace {") && traced.contains(origin), "{traced}");
+        assert!(traced.ends_with(&format!("\nport 2: {packet}")), "{traced}");
+    }
     let refusal = error(session, "inject 1 ff").to_string();
     assert_eq!(refusal, "the device refuses: the packet is too short (InvalidArgument)");
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// The commands that BMv2's documentation lists (docs/runtime_CLI.md), and those that
 /// tools/runtime_CLI.py has besides. Each has a line in the order of a session, and the beginning
 /// of its result. A command that cannot be done over P4Runtime has `refused` instead.
-const COMMANDS: [(&str, &str); 82] = [
+const COMMANDS: [(&str, &str); 85] = [
     ("show_tables", "MyIngress."),
     ("show_actions", ""),
     ("show_pvs", "Parse.types: 16 bits, 1 fields"),
@@ -76,7 +76,7 @@ const COMMANDS: [(&str, &str); 82] = [
     ("mc_node_dissociate 1 0", ""),
     ("mc_node_destroy 0", ""),
     ("mc_mgrp_destroy 1", ""),
-    ("mc_set_lag_membership 0 1 2", "refused"),
+    ("mc_set_lag_membership 0 1 2", ""),
     ("pvs_add types 0x88b5", ""),
     ("pvs_get types", "value-set write types 34997"),
     ("pvs_remove types 0x88b5", ""),
@@ -88,18 +88,21 @@ const COMMANDS: [(&str, &str); 82] = [
     ("reset_state", ""),
     ("port_add veth0 1", "refused"),
     ("port_remove 1", "refused"),
-    ("get_time_elapsed", "refused"),
-    ("get_time_since_epoch", "refused"),
+    ("get_time_elapsed", "5000"),
+    ("get_time_since_epoch", "1700000000123456"),
+    ("switch_info", "a switch 1.0, device 3, up for 0.005 s, port 255 for controllers, 2 workers"),
+    ("serialize_state state.txt", "state.txt has"),
+    (
+        "write_config_to_file config.json",
+        "config.json has the configuration of the pipeline, 9 bytes",
+    ),
 ];
 
 /// The other commands that are refused.
-const REFUSED: [&str; 6] = [
-    "serialize_state file",
+const REFUSED: [&str; 3] = [
     "set_crc16_parameters c 0x8005 0 0 true true",
     "set_crc32_parameters c 0x8005 0 0 true true",
     "shell ls",
-    "switch_info",
-    "write_config_to_file file",
 ];
 
 /// Every command of BMv2's documentation is understood, or refused with a reason.
@@ -224,7 +227,8 @@ fn multicast_nodes_keep_the_copies_of_others() {
     for (line, problem) in [
         ("mc_node_associate 9 0", "there is no multicast group 9; `mc_mgrp_create 9` makes it"),
         ("mc_node_destroy 1", "there is no node 1"),
-        ("mc_node_create 1 2 | 0", "its multicast groups have no link aggregation groups"),
+        ("mc_node_create 1 2 | 0 |", "'|' is not the number of a link aggregation group"),
+        ("mc_set_lag_membership 0 1 1", "port 1 is named twice"),
         ("mc_mgrp_create 0", "P4Runtime has no multicast group 0"),
         ("mirroring_add 0 1", "P4Runtime has no clone session 0"),
         ("mirroring_get 5", "there is no clone session 5"),
@@ -233,6 +237,59 @@ fn multicast_nodes_keep_the_copies_of_others() {
         let found = error(session, line).to_string();
         assert!(found.contains(problem), "{line}: {found}");
     }
+}
+
+/// A link aggregation group takes one copy, by the first of its ports that is up: the others are
+/// backups of the first. A change of its ports changes the groups that it belongs to.
+#[test]
+fn link_aggregation_groups_take_one_copy_with_backups() {
+    let mut device = Memory::new();
+    let mut session = Session::new(&mut device, false).expect("it has a pipeline");
+    let session = &mut session;
+    silent(session, &["mc_set_lag_membership 1 4 5 6", "mc_mgrp_create 7"]);
+    assert_eq!(run(session, "mc_node_create 3 2 | 1 9"), "node 0 was created");
+    silent(session, &["mc_node_associate 7 0"]);
+    // Group 9 has no ports yet, and takes no copy.
+    assert_eq!(run(session, "mc_dump"), "multicast add 7 2:3 4:3,5:3,6:3  # nodes 0");
+    silent(session, &["mc_set_lag_membership 9 8", "mc_set_lag_membership 1 5 4"]);
+    assert_eq!(run(session, "mc_dump"), "multicast add 7 2:3 5:3,4:3 8:3  # nodes 0");
+    assert_eq!(
+        run_json(session, "multicast dump 7"),
+        r#"{"group":7,"kind":"multicast","replicas":[{"instance":3,"port":"2"},{"backups":[{"instance":3,"port":"4"}],"instance":3,"port":"5"},{"instance":3,"port":"8"}]}"#
+    );
+    // What is shown can be written.
+    silent(session, &["multicast delete 7", "multicast add 7 2:3 5:3,4:3,9"]);
+    assert_eq!(run(session, "multicast dump"), "multicast add 7 2:3 5:3,4:3,9");
+    for wrong in ["5,", ",5", "5:x", "5,6:"] {
+        let found = error(session, &format!("multicast modify 7 {wrong}")).to_string();
+        assert!(found.contains("with backups behind commas"), "{wrong}: {found}");
+    }
+}
+
+/// The state and the configuration are written to files of the user, and the state can be restored.
+#[test]
+fn state_and_configuration_are_written_to_files() {
+    let mut device = Memory::new();
+    let mut session = Session::new(&mut device, false).expect("it has a pipeline");
+    silent(&mut session, &["table add routes 10.0.0.0/8 counted 2", "mirroring_add 5 7"]);
+    let dumped = run(&mut session, "dump");
+    let lines = dumped.lines().count();
+    assert_eq!(
+        run(&mut session, "serialize_state s.txt"),
+        format!("s.txt has {lines} lines of commands, which `--file s.txt` runs")
+    );
+    run(&mut session, "write_config_to_file c.json");
+    drop(session);
+    assert_eq!(device.files["s.txt"], dumped + "\n");
+    assert_eq!(device.files["c.json"], "a program");
+    // A dry run writes no file.
+    device.files.clear();
+    let mut session = Session::new(&mut device, true).expect("it has a pipeline");
+    let request = run(&mut session, "write_config_to_file c.json");
+    assert_eq!(request, "GetForwardingPipelineConfig ALL");
+    assert!(run(&mut session, "serialize_state s.txt").contains("p4.v1.ReadRequest"));
+    drop(session);
+    assert!(device.files.is_empty());
 }
 
 /// A mirroring session is replaced, as BMv2 does it.

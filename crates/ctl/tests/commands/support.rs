@@ -12,7 +12,7 @@ use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::write_request::Atomicity;
 use p4runtime::proto::{switch, v1};
 use p4runtime::store::{Nanos, Store};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 /// Returns the schema of a program with an object of each kind.
@@ -40,6 +40,8 @@ pub(crate) struct Memory {
     pub(crate) queues: queues::Configuration,
     /// The number of requests that would change the device.
     pub(crate) writes: usize,
+    /// The files that were written.
+    pub(crate) files: BTreeMap<String, String>,
 }
 
 impl Memory {
@@ -56,6 +58,7 @@ impl Memory {
             pushed: Vec::new(),
             queues: queues::Configuration::default(),
             writes: 0,
+            files: BTreeMap::new(),
         }
     }
 }
@@ -121,6 +124,25 @@ impl Device for Memory {
         Ok([1, 2].map(port).into())
     }
 
+    fn configuration(&mut self) -> Result<Vec<u8>, DeviceError> {
+        Ok(b"a program".to_vec())
+    }
+
+    fn store(&mut self, path: &str, content: &[u8]) -> Result<(), DeviceError> {
+        self.files.insert(path.to_owned(), String::from_utf8_lossy(content).into_owned());
+        Ok(())
+    }
+
+    fn about(&mut self) -> Result<switch::GetSwitchResponse, DeviceError> {
+        Ok(switch::GetSwitchResponse {
+            version: "a switch 1.0".to_owned(),
+            timestamp_ns: 1_700_000_000_123_456_789,
+            elapsed_ns: 5_000_999,
+            cpu_port: 255,
+            workers: 2,
+        })
+    }
+
     fn queues(&mut self, ports: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
         let wanted = |port: &&u32| ports.is_empty() || ports.contains(port);
         let found = self.queues.0.keys().filter(wanted);
@@ -147,16 +169,22 @@ impl Device for Memory {
 
     fn inject(
         &mut self,
-        packet: switch::InjectedPacket,
-        _: switch::Delivery,
+        request: switch::InjectRequest,
     ) -> Result<switch::InjectOutcome, DeviceError> {
+        let packet = request.packets.into_iter().next().expect("a packet");
         if packet.payload.len() < 14 {
             let message = "the packet is too short".to_owned();
             return Err(DeviceError::Refused { code: Code::InvalidArgument, message });
         }
         let output =
             switch::OutputPacket { port: 2, payload: packet.payload, ..Default::default() };
-        Ok(switch::InjectOutcome { outputs: vec![output], ..Default::default() })
+        let effects = request.effects;
+        let trace = request.tracing.map(|tracing| {
+            let (values, all) = (tracing.values, tracing.all_outcomes);
+            let origin = format!("values {values}, all {all}, effects {effects}");
+            protos::trace::Trace { origin, ..Default::default() }
+        });
+        Ok(switch::InjectOutcome { outputs: vec![output], trace, ..Default::default() })
     }
 }
 

@@ -6,8 +6,17 @@ use p4runtime::client::WriteError;
 
 /// Converts the status of a call that failed.
 pub(super) fn refused(status: &tonic::Status) -> DeviceError {
+    /// The beginning of the message for a call that tonic could not send, with the code UNKNOWN.
+    const NOT_SENT: &str = "Service was not ready: ";
+    /// The beginnings of messages about a connection that ends.
+    const LOST: [&str; 3] = ["HTTP/2: ", "The server ", "The switch ends"];
+    if let Some(reason) = status.message().strip_prefix(NOT_SENT) {
+        return DeviceError::Connection(format!("the device is not available: {reason}"));
+    }
+    // A device that answers UNAVAILABLE may be there all the same, as one whose disk is full.
+    let is_lost = || LOST.iter().any(|start| status.message().starts_with(start));
     match status.code() {
-        tonic::Code::Unavailable => {
+        tonic::Code::Unavailable if is_lost() => {
             DeviceError::Connection(format!("the device is not available: {}", status.message()))
         }
         code => DeviceError::Refused {
@@ -21,7 +30,7 @@ pub(super) fn refused(status: &tonic::Status) -> DeviceError {
 pub(super) fn without_service(status: &tonic::Status) -> DeviceError {
     match status.code() {
         tonic::Code::Unimplemented => DeviceError::Unsupported(format!(
-            "it does not serve planimeter.switch.v1.SwitchControl, which has queues and injected packets, as \
+            "it does not serve planimeter.switch.v1.SwitchControl, which has queues, injected packets and the clock, as \
              `planimeter switch` does ({})",
             status.message()
         )),

@@ -59,6 +59,18 @@ impl Device for Nothing {
         Err(DeviceError::NoDevice)
     }
 
+    fn configuration(&mut self) -> Result<Vec<u8>, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn store(&mut self, _: &str, _: &[u8]) -> Result<(), DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
+    fn about(&mut self) -> Result<switch::GetSwitchResponse, DeviceError> {
+        Err(DeviceError::NoDevice)
+    }
+
     fn queues(&mut self, _: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
         Err(DeviceError::NoDevice)
     }
@@ -71,11 +83,7 @@ impl Device for Nothing {
         Err(DeviceError::NoDevice)
     }
 
-    fn inject(
-        &mut self,
-        _: switch::InjectedPacket,
-        _: switch::Delivery,
-    ) -> Result<switch::InjectOutcome, DeviceError> {
+    fn inject(&mut self, _: switch::InjectRequest) -> Result<switch::InjectOutcome, DeviceError> {
         Err(DeviceError::NoDevice)
     }
 }

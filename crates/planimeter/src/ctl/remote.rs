@@ -3,6 +3,7 @@
 //! A thread owns the connection and carries out one job after the other, so that the connection
 //! lives while the user thinks. Every job ends soon after an interrupt.
 
+use std::cell::Cell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use ::ctl::{Device, DeviceError, Message, PortState, PushAction, Until};
 use entities::Code;
-use p4runtime::client::{Client, ClientOptions, StreamSender};
+use p4runtime::client::{Client, ClientOptions, ClientTls, StreamSender};
 use p4runtime::gnmi::PortChange;
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -45,6 +46,8 @@ pub(super) struct Remote {
     sources: Sources,
     /// The P4Info that replaces that of the device.
     p4info: Option<P4Info>,
+    /// What may be wrong with the connection, until the device has answered for the first time.
+    suspicion: Cell<Option<&'static str>>,
 }
 
 impl Remote {
@@ -55,6 +58,7 @@ impl Remote {
     ) -> Result<Self, Failure> {
         let p4info = arguments.p4info.as_deref().map(program::p4info_in).transpose()?;
         let options = ClientOptions { tls: arguments.tls()?, ..ClientOptions::default() };
+        let suspicion = Cell::new(Some(suspicion(options.tls.as_ref())));
         let (id, address, role) =
             (arguments.device_id, arguments.address.clone(), arguments.role.clone());
         let (election_id, takes_over) = (arguments.election_id, arguments.take_over);
@@ -88,7 +92,8 @@ impl Remote {
         thread::Builder::new().spawn(serve).map_err(Failure::run)?;
         connected.recv().map_err(|_| Failure::run("the thread of the connection ended"))??;
         let interrupt = Arc::clone(interrupt);
-        Ok(Self { jobs, interrupt, id, role, sources: arguments.sources.clone(), p4info })
+        let sources = arguments.sources.clone();
+        Ok(Self { jobs, interrupt, id, role, sources, p4info, suspicion })
     }
 
     /// Carries out a job on the thread of the connection and waits for its result.
@@ -110,7 +115,30 @@ impl Remote {
         });
         let lost = || DeviceError::Connection("the thread of the connection ended".to_owned());
         self.jobs.send(job).map_err(|_| lost())?;
-        answer.recv().map_err(|_| lost())?
+        let answer = answer.recv().map_err(|_| lost())?;
+        match (answer, self.suspicion.get()) {
+            (Err(DeviceError::Connection(text)), Some(suspicion)) => {
+                Err(DeviceError::Connection(format!("{text}; {suspicion}")))
+            }
+            (answer, _) => {
+                self.suspicion.set(None);
+                answer
+            }
+        }
+    }
+}
+
+/// Returns what may be wrong if a device takes the connection and does not answer: a server of TLS
+/// that does not like its client ends the connection without a word.
+fn suspicion(tls: Option<&ClientTls>) -> &'static str {
+    match tls {
+        None => "if it serves TLS, --tls-ca must name its authorities",
+        Some(ClientTls { identity: None, .. }) => {
+            "if it asks for a certificate, --tls-certificate and --tls-key must name one"
+        }
+        Some(ClientTls { identity: Some(_), .. }) => {
+            "it may not trust the certificate of --tls-certificate"
+        }
     }
 }
 
@@ -287,6 +315,34 @@ impl Device for Remote {
         })
     }
 
+    fn configuration(&mut self) -> Result<Vec<u8>, DeviceError> {
+        self.ask(|link| {
+            Box::pin(async move {
+                let config = link.client.get_pipeline(ResponseType::All).await;
+                let config = config.map_err(|status| refused(&status))?;
+                match config.p4_device_config.is_empty() {
+                    false => Ok(config.p4_device_config.to_vec()),
+                    true => Err(DeviceError::Unsupported(
+                        "it does not give the configuration of its pipeline back".to_owned(),
+                    )),
+                }
+            })
+        })
+    }
+
+    fn store(&mut self, path: &str, content: &[u8]) -> Result<(), DeviceError> {
+        let failed = |error| DeviceError::File(format!("cannot write {path}: {error}"));
+        std::fs::write(path, content).map_err(failed)
+    }
+
+    fn about(&mut self) -> Result<switch::GetSwitchResponse, DeviceError> {
+        self.ask(|link| {
+            Box::pin(async move {
+                link.client.about_switch().await.map_err(|status| without_service(&status))
+            })
+        })
+    }
+
     fn queues(&mut self, ports: &[u32]) -> Result<switch::GetQueuesResponse, DeviceError> {
         let ports = ports.to_vec();
         self.ask(move |link| {
@@ -311,12 +367,11 @@ impl Device for Remote {
 
     fn inject(
         &mut self,
-        packet: switch::InjectedPacket,
-        delivery: switch::Delivery,
+        request: switch::InjectRequest,
     ) -> Result<switch::InjectOutcome, DeviceError> {
         self.ask(move |link| {
             Box::pin(async move {
-                let outcomes = link.client.inject(vec![packet], delivery).await;
+                let outcomes = link.client.inject(request).await;
                 let outcomes = outcomes.map_err(|status| without_service(&status))?;
                 outcomes.into_iter().next().ok_or_else(|| DeviceError::Refused {
                     code: Code::Internal,
