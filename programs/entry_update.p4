@@ -1,17 +1,17 @@
-// The program of the evaluation of in-table updates, for v1model.
+// The program with which in-table updates are evaluated, for v1model.
 //
-// A packet names an entry and a new value for it; the entry takes that value, and the packet goes
-// back to where it came from with the old one. Keys and values have four bytes. Which storage
-// design the table uses, and how a packet changes its entry, can be chosen when it is compiled, or
-// where it runs:
+// A packet contains the key of an entry and a new value. The entry gets the new value, and the
+// packet returns to its ingress port with the old value. Keys and values have four bytes. The
+// storage design of the table, and the method by which a packet changes its entry, are chosen when
+// the program is compiled or when it runs:
 //
 //     planimeter compile -D STORE='"static"' -D SYNCED=true entry_update.p4
 //     planimeter compile -D IMPL='"t4p4s"' -D UPDATE='"change"' entry_update.p4
 //     planimeter bench --storage static/locked entry_update.p4
 //     planimeter bench --method all entry_update.p4
 //
-// With -D READ, packets read the entry that they name and leave it as it is. With -D DIGEST, they
-// read it too, and ask the controller for the new value by a digest; the value 0 asks for none.
+// With -D READ, packets read their entry and do not change it. With -D DIGEST, they also send a
+// digest that requests the new value from the controller, unless this value is 0.
 //
 // Manuel Simon et al., High-Performance Match-Action Table Updates from within Programmable
 // Software Data Planes, ANCS 2021, section 4.

@@ -1,15 +1,15 @@
 // A firewall that keeps its connections in a table, for PNA.
 //
-// Hosts inside may open connections; from outside, only packets of those come in. The first packet
-// from inside adds the entry (add_on_miss), and each further packet of the connection restarts its
-// timer; entries that no packet used for their time are deleted.
+// Only hosts inside may open connections. Packets from outside must belong to such a connection.
+// The first packet from inside adds an entry (add_on_miss), and each further packet of the
+// connection restarts the timer of the entry. An entry is deleted when its timer expires.
 
 #include <core.p4>
 #include <pna.p4>
 
 typedef bit<48> mac_t;
 
-// Ports below this one are inside.
+// The first port outside. Ports with lower numbers are inside.
 const PortIdUint_t FIRST_OUTSIDE = 8;
 const PortId_t UPLINK = (PortId_t) 8;
 const ExpireTimeProfileId_t CONNECTION_TIME = (ExpireTimeProfileId_t) 1;
@@ -28,7 +28,7 @@ header ipv4_t {
     bit<32> destination;
 }
 
-// What TCP and UDP have in common.
+// The first fields of TCP and UDP, which both protocols share.
 header ports_t {
     bit<16> source;
     bit<16> destination;

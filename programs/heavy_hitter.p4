@@ -1,7 +1,7 @@
 // Counts the packets of each flow in the flow's own table entry, for PNA.
 //
-// The first packet of a flow adds the entry, every further one counts in it (@__ref). Flows that
-// sent more packets than the control plane allows are heavy: their packets leave by another port.
+// The first packet of a flow adds the entry, and every further packet increments its counter
+// (@__ref). Packets of flows with more packets than the control plane allows leave by another port.
 
 #include <core.p4>
 #include <pna.p4>

@@ -1,15 +1,15 @@
 // Ethernet forwarding by rules that a controller installs, for v1model.
 //
-// A packet that matches no rule goes to the controller once that has made send_to_cpu the default
-// action. A packet-out goes to one port or, with FLOOD_PORT, to the ports of FLOOD_GROUP. No packet
-// leaves by the port that it came in by, so that the controller can flood without a group for
-// every port.
+// A packet that matches no rule goes to the controller, once the controller has made send_to_cpu
+// the default action. A packet-out goes to one port or, with FLOOD_PORT, to the ports of
+// FLOOD_GROUP. No packet leaves by its ingress port, so that the controller can flood without a
+// group for each port.
 //
 // Compile for BMv2:
 //
 //     p4c --target bmv2 --arch v1model --std p4-16 --p4runtime-files l2.p4info.txtpb l2.p4
 //
-// The P4Info alone, and whether the program is right:
+// Check the program and write only its P4Info:
 //
 //     planimeter compile --p4info l2.p4info.txtpb l2.p4
 
@@ -35,7 +35,7 @@ header packet_in_t {
 @id(0x04000002)
 header packet_out_t {
     @id(1) port_t egress_port;
-    // The port that the packet came in by before it was sent to the controller.
+    // The ingress port of the packet when the switch sent it to the controller.
     @id(2) port_t ingress_port;
     @id(3) bit<6> _pad;
 }

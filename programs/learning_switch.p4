@@ -1,9 +1,9 @@
-// An Ethernet switch that learns where stations are, for v1model.
+// An Ethernet switch that learns the ports of stations, for v1model.
 //
-// The program tells the controller about every station that it does not know, or that has moved,
-// by a digest; the controller answers with one entry in `sources` and one in `destinations`.
-// Frames to stations that are not known go to the multicast group that holds all ports, and no
-// frame goes back by the port that it came from.
+// The program sends a digest to the controller for every station that is unknown or has moved. The
+// controller answers with one entry in `sources` and one in `destinations`.
+// Frames to unknown stations go to the multicast group of all ports. No frame leaves by its ingress
+// port.
 
 #include <core.p4>
 #include <v1model.p4>

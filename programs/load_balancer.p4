@@ -1,7 +1,7 @@
 // Spreads the connections to one address over several servers, for v1model.
 //
 // An action selector chooses the server by a hash of the connection, so that all packets of a
-// connection go to the same one. Answers of the servers get the shared address back.
+// connection go to one server. Packets of the servers get the shared address as their source.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -88,7 +88,7 @@ control BalancerIngress(
     action to_server(ipv4_t address, mac_t destination, port_t port) {
         headers.ipv4.destination = address;
         headers.ethernet.destination = destination;
-        // No checksum: the one of the sender covers the address that is gone.
+        // The sender's checksum covers the replaced address, so the packet leaves without a checksum.
         headers.udp.checksum = 0;
         standard.egress_spec = port;
     }

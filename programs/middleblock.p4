@@ -3,8 +3,8 @@
 // groups (WCMP), next hops, neighbours, router interfaces, tunnels, multicast, VLANs, access
 // control lists and mirroring. The text and the layout of packets are this project's own.
 //
-// Controllers use strings for ports and for most identifiers, and the switch numbers. Constraints
-// (@entry_restriction) and references (@refers_to) say which entries are sensible.
+// Controllers use strings for ports and for most identifiers, and the switch uses numbers.
+// Constraints (@entry_restriction) and references (@refers_to) state which entries are valid.
 //
 // Ports have nine bits. With -D PORT_WIDTH=32 they have 32, and v1model's PortId_t is itself a
 // type of strings, so that replicas and watched ports are strings as well. With -D QUEUES the queue
@@ -30,7 +30,7 @@ control ingress(
     inout standard_metadata_t standard)
 {
     apply {
-        // A packet that a loopback port sent comes from that port.
+        // A packet that a loopback port sent counts as received at that port.
         if (standard.instance_type == RECIRCULATED) {
             meta.ingress_port = meta.loopback_port;
         } else {

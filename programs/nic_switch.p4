@@ -1,8 +1,8 @@
-// The embedded switch of a NIC, for PNA: learns stations by itself.
+// The embedded switch of a NIC, for PNA, which learns MAC addresses without a controller.
 //
-// Both lookups use one table: first with the source address, then with the destination. A source
-// that misses becomes an entry (add_on_miss); one that has moved changes its entry in place, since
-// the port in an entry is a reference (@__ref). Destinations that are not known go to the host.
+// Both lookups use one table: first with the source address, then with the destination. An unknown
+// source is added as an entry (add_on_miss). A source that has moved changes its entry in place,
+// since the port in an entry is a reference (@__ref). Frames to unknown destinations go to the host.
 
 #include <core.p4>
 #include <pna.p4>

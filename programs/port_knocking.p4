@@ -1,7 +1,7 @@
 // Port knocking, for PNA: a host that knocks at three ports in order may use SSH.
 //
-// How far a host has come is in its table entry, which its own knocks write (@__ref). The first
-// right knock adds the entry; a wrong one starts over.
+// The entry of a host stores how many knocks were correct. The knocks themselves write it (@__ref).
+// The first correct knock adds the entry, and a wrong knock resets it.
 
 #include <core.p4>
 #include <pna.p4>
@@ -99,7 +99,7 @@ control KnockControl(
     inout pna_main_output_metadata_t ostd)
 {
     action known(@__ref bit<8> stage) {
-        // Only UDP knocks; TCP uses what knocking has opened.
+        // Knocks are UDP packets. TCP packets only use the stage that the knocks have reached.
         if (headers.ipv4.protocol == 17) {
             stage = after_knock(stage, headers.ports.destination);
         }

@@ -1,6 +1,6 @@
-// A switch for PSA (psa_switch): MAC addresses decide where a frame goes. Frames of hosts that are watched are copied to
-// the analyser as they came, frames to unknown addresses go to a group, and a frame in a tunnel is unpacked by egress and
-// goes through the switch once more.
+// An Ethernet switch for PSA (psa_switch), which forwards frames by their destination address. Frames of watched hosts are
+// copied to the analyser unchanged, and frames to unknown addresses go to a multicast group. Egress decapsulates a frame in
+// a tunnel, which then passes through the switch again.
 
 #include <core.p4>
 #include <bmv2/psa.p4>

@@ -1,6 +1,6 @@
-// An IPv4 router, for v1model: longest prefix, next hop, time to live and header checksum.
+// An IPv4 router, for v1model: longest prefix match, next hops, TTL and header checksum.
 //
-// Packets with a wrong checksum are dropped and counted. A packet whose time to live ends here
+// Packets with a wrong checksum are dropped and counted. A packet whose TTL expires at this router
 // goes to the controller, which answers with ICMP.
 
 #include <core.p4>

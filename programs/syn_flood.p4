@@ -1,9 +1,9 @@
-// Keeps SYN floods from a server, for PNA: hosts must show that they exist before they may connect.
+// Protects a server from SYN floods, for PNA: hosts must prove that they exist before they connect.
 //
-// A SYN of a host that is not known is answered with a SYN-ACK whose sequence number is a cookie: a
-// hash of addresses, ports and a secret. Nothing is stored for it. Whoever acknowledges the cookie
-// gets an entry in the table, and a reset, after which it tries again and comes through. This is
-// the authentication of Dominik Scholz et al., SYN Flood Defense in Programmable Data Planes,
+// A SYN of an unknown host is answered with a SYN-ACK whose sequence number is a cookie: a hash of
+// addresses, ports and a secret. The switch stores nothing for this SYN. A host that acknowledges
+// the cookie gets an entry in the table and a reset. Its next attempt to connect is forwarded. This
+// is the authentication of Dominik Scholz et al., SYN Flood Defense in Programmable Data Planes,
 // EuroP4 2020.
 
 #include <core.p4>
@@ -114,7 +114,7 @@ control SynControl(
     InternetChecksum() ipv4_checksum;
     InternetChecksum() tcp_checksum;
 
-    // Turns the packet around, with the flags and numbers of the answer.
+    // Turns the packet into an answer to its sender, with the given TCP flags and numbers.
     action answer(in bit<8> flags, in bit<32> sequence, in bit<32> acknowledgement) {
         bit<48> ethernet_source = headers.ethernet.source;
         headers.ethernet.source = headers.ethernet.destination;

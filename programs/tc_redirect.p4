@@ -1,7 +1,7 @@
-// For p4tc, the traffic control of Linux: sends IPv4 packets on by the network they go to, with counters and a policy.
+// For p4tc, the traffic control of Linux: forwards IPv4 packets by their destination network, with counters and a policy.
 //
-// Annotations that begin with tc_ tell p4tc's control plane how to print keys and who may change what; they mean nothing
-// to a switch. `tc/pna.p4` is PNA for that target.
+// Annotations that begin with tc_ define for p4tc's control plane how keys are printed and who may change which objects. A
+// switch ignores them. `tc/pna.p4` is PNA for that target.
 
 #include <core.p4>
 #include <tc/pna.p4>

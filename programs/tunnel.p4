@@ -1,8 +1,8 @@
 // A tunnel over an Ethernet fabric, for PSA.
 //
-// At the edge, IPv4 packets get a tunnel header with a number for the far end; inside, switches
-// forward by that number alone; at the far end the header goes away again. Frames that a tunnel
-// carries are longer by six bytes.
+// The first switch adds a tunnel header to IPv4 packets, with a number that stands for the last
+// switch. Switches in between forward by this number alone, and the last switch removes the header.
+// The header makes frames six bytes longer.
 
 #include <core.p4>
 #include <psa.p4>

@@ -10,7 +10,7 @@
 @p4runtime_translation("", string)
 type bit<9> port_id_t;
 
-// The empty string is the VRF of packets to which no entry of vrf_of assigns one.
+// The empty string is the VRF of packets to which no entry of the table vrf_of assigns a VRF.
 @p4runtime_translation("", string)
 @p4runtime_translation_mappings({ {"", 0}, {"default", 1} })
 type bit<10> vrf_id_t;
@@ -100,8 +100,6 @@ control verify_checksums(inout headers_t headers, inout meta_t meta) {
 }
 
 control ingress(inout headers_t headers, inout meta_t meta, inout standard_metadata_t standard) {
-    bool has_route = false;
-
     action set_vrf(vrf_id_t vrf) {
         meta.vrf = vrf;
     }
@@ -116,11 +114,9 @@ control ingress(inout headers_t headers, inout meta_t meta, inout standard_metad
     }
 
     action set_nexthop(nexthop_id_t nexthop) {
-        has_route = true;
         meta.nexthop = nexthop;
     }
     action drop() {
-        has_route = true;
         mark_to_drop(standard);
     }
     table routes {
@@ -152,15 +148,19 @@ control ingress(inout headers_t headers, inout meta_t meta, inout standard_metad
             headers.packet_out.setInvalid();
         } else if (headers.ipv4.isValid() && headers.ipv4.ttl > 1) {
             vrf_of.apply();
-            routes.apply();
-            if (!has_route) {
-                standard.egress_spec = CPU_PORT;
-                headers.packet_in.setValid();
-                headers.packet_in.ingress_port = meta.port;
-                headers.packet_in.vrf = meta.vrf;
-                headers.packet_in.reason = 1;
-            } else {
-                nexthops.apply();
+            // A switch may give any next hop the number 0, so the number alone does not say that there is a route.
+            switch (routes.apply().action_run) {
+                set_nexthop: {
+                    nexthops.apply();
+                }
+                drop: { }
+                default: {
+                    standard.egress_spec = CPU_PORT;
+                    headers.packet_in.setValid();
+                    headers.packet_in.ingress_port = meta.port;
+                    headers.packet_in.vrf = meta.vrf;
+                    headers.packet_in.reason = 1;
+                }
             }
         } else {
             mark_to_drop(standard);

@@ -1,4 +1,4 @@
-// The access control lists at the port by which a packet leaves.
+// The access control lists of egress ports.
 
 control egress_lists(in headers_t headers, in metadata_t meta, inout standard_metadata_t standard) {
     direct_counter(CounterType.packets_and_bytes) egress_counter;

@@ -1,5 +1,5 @@
-// The access control lists after the route is known: what is forwarded, dropped, copied to the
-// controllers, mirrored, counted, redirected, and with which priority.
+// The access control lists after routing. They forward, drop, count and redirect packets, copy them
+// to the controllers, mirror them, and set their priority.
 
 control ingress_lists(
     in headers_t headers,
@@ -13,7 +13,7 @@ control ingress_lists(
     direct_counter(CounterType.packets_and_bytes) redirect_counter;
     direct_meter<bit<2>>(MeterType.bytes) ingress_meter;
 
-    // Copies beyond the rate of the entry's meter are left out. The packet itself goes on.
+    // No copy is made beyond the rate of the entry's meter. The packet itself is forwarded.
     action acl_copy(@id(1) queue_id_t queue) {
         ingress_counter.count();
         ingress_meter.read(meta.color);

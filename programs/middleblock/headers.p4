@@ -124,7 +124,7 @@ struct headers_t {
     packet_in_t packet_in;
     packet_out_t packet_out;
 
-    // The headers of the message in which a mirrored packet travels.
+    // The headers of the message that carries a mirrored packet.
     ethernet_t mirror_ethernet;
     vlan_t mirror_vlan;
     ipv6_header_t mirror_ipv6;
@@ -134,7 +134,7 @@ struct headers_t {
     ethernet_t ethernet;
     vlan_t vlan;
 
-    // The headers of a tunnel that begins here.
+    // The headers of a tunnel that begins at this switch.
     ipv6_header_t tunnel_ipv6;
     gre_t tunnel_gre;
 
@@ -151,7 +151,7 @@ struct headers_t {
 
 // All fields are zero, or false, when a packet arrives.
 struct metadata_t {
-    // What copies keep: their ports and queue, and the message for a mirrored packet.
+    // The fields that copies of a packet keep: ports, queue, and the message for a mirrored packet.
     @field_list(KEPT_BY_COPIES) port_id_t ingress_port;
     @field_list(KEPT_BY_COPIES) port_id_t target_egress_port;
     @field_list(KEPT_BY_COPIES) queue_id_t queue;
@@ -183,7 +183,7 @@ struct metadata_t {
     bool is_admitted;
     bool is_dropped;
 
-    // How the packet is routed, as far as it is known.
+    // The routing decisions that were made so far for the packet.
     bool has_group;
     bool has_nexthop;
     bool has_tunnel;
@@ -197,7 +197,7 @@ struct metadata_t {
     ipv6_t neighbor_id;
     multicast_group_id_t multicast_group_id;
 
-    // What egress writes into the packet.
+    // The values that egress writes into the packet.
     mac_t src_mac;
     mac_t dst_mac;
     vlan_id_t egress_vlan_id;

@@ -1,7 +1,7 @@
 // Copies of packets: for the controllers, and as messages to a collector (mirroring).
 //
-// A packet has one clone session in v1model, whose replicas are its copies. The replica with
-// instance 1 is the copy for the controllers, and any other the mirrored packet.
+// A packet has one clone session in v1model, whose replicas are the copies of the packet. The
+// replica with instance 1 is the copy for the controllers, and any other one is the mirrored packet.
 
 // Chooses the clone session of a packet that is copied.
 control mirroring(inout metadata_t meta, inout standard_metadata_t standard) {
@@ -88,7 +88,7 @@ control mirroring(inout metadata_t meta, inout standard_metadata_t standard) {
     }
 }
 
-// Completes a copy at the port by which it leaves.
+// Completes a copy of a packet at its egress port.
 control copies(
     inout headers_t headers,
     inout metadata_t meta,
@@ -125,7 +125,7 @@ control copies(
             headers.mirror_ipv6.hop_limit = 16;
             headers.mirror_ipv6.src_ip = meta.mirror_src_ip;
             headers.mirror_ipv6.dst_ip = meta.mirror_dst_ip;
-            // Without checksum, which is allowed for tunnels (RFC 6935).
+            // The UDP header has no checksum, which RFC 6935 allows for tunnels.
             headers.mirror_udp.setValid();
             headers.mirror_udp.src_port = meta.mirror_src_port;
             headers.mirror_udp.dst_port = meta.mirror_dst_port;

@@ -45,7 +45,7 @@ parser packet_parser(
         meta.ecn = headers.ipv4.ecn;
         meta.ttl = headers.ipv4.ttl;
         meta.ip_protocol = headers.ipv4.protocol;
-        // What follows options or is in a later fragment is not parsed.
+        // A header is parsed only if IPv4 has no options and the packet is not a later fragment.
         transition select(headers.ipv4.ihl, headers.ipv4.fragment_offset, headers.ipv4.protocol) {
             (5, 0, PROTOCOL_IPV4): inner_ipv4;
             (5, 0, PROTOCOL_IPV6): inner_ipv6;

@@ -1,4 +1,4 @@
-// The changes to a packet at the port by which it leaves.
+// The changes that egress makes to a packet.
 
 control rewrites(
     inout headers_t headers,
@@ -48,7 +48,7 @@ control rewrites(
     apply {
         if (meta.multicast_group_id != 0) {
             if (multicast_rif.apply().hit) {
-                // The destination is still the address of the group.
+                // The destination address remains that of the multicast group.
                 headers.ethernet.src_mac = meta.src_mac;
                 decrement_ttl();
             } else {
@@ -91,7 +91,7 @@ control rewrites(
     }
 }
 
-// Ports whose packets come back to the switch instead of leaving.
+// Loopback ports: packets that such a port transmits are recirculated instead of leaving the switch.
 control loopback(inout metadata_t meta, in standard_metadata_t standard) {
     action send_back() {
         meta.loopback_port = meta.egress_port;

@@ -1,12 +1,12 @@
-// Routing: which packets are routed, to which next hop or group, and by which port with which
-// addresses they leave.
+// Routing: the admission of packets, the lookup of a next hop or group, and the resolution of the
+// next hop to an egress port and MAC addresses.
 
 control routing_admission(in headers_t headers, inout metadata_t meta) {
     action admit_to_l3() {
         meta.is_admitted = true;
     }
 
-    // The addresses of the switch itself, for which it routes.
+    // The MAC addresses of the switch. Packets to one of them are routed.
     @entry_restriction("
         // Packets to groups are admitted without an entry.
         dst_mac::mask == mac('ff:ff:ff:ff:ff:ff') -> dst_mac::value != mac('ff:ff:ff:ff:ff:ff');
@@ -47,7 +47,7 @@ control routing_lookup(
         meta.is_dropped = true;
     }
 
-    // The copy goes to the controllers instead of the packet.
+    // A copy goes to the controllers, and the packet itself is dropped.
     action trap_route(@id(1) queue_id_t queue) {
         meta.is_dropped = true;
         meta.is_copied = true;
@@ -155,11 +155,11 @@ control routing_lookup(
         vrf.apply();
         if (headers.ipv4.isValid()) {
             if (standard.checksum_error == 1 || headers.ipv4.ihl != 5) {
-                // A damaged header, or options, with which no packet is routed.
+                // The checksum is wrong, or the packet has options, so it is not routed.
                 meta.is_dropped = true;
             } else if (headers.ipv4.src_ip[31:28] == 0xe || headers.ipv4.src_ip[31:24] == 127
                 || headers.ipv4.dst_ip[31:24] == 127) {
-                // No host has an address of a group as its own, or that of the loopback interface.
+                // The source is a multicast address, or source or destination is a loopback address.
                 meta.is_dropped = true;
             } else if (headers.ipv4.dst_ip[31:28] == 0xe) {
                 if (headers.ethernet.dst_mac[40:40] == 1) {
@@ -237,7 +237,7 @@ control routing_resolution(
         size = 1024;
     }
 
-    // The neighbour of a tunnel is its other end.
+    // The neighbour of a tunnel is the other end of the tunnel.
     action encapsulate(
         @id(1) @format(IPV6_ADDRESS) ipv6_t src_ip,
         @id(2) @format(IPV6_ADDRESS) @refers_to(neighbor, neighbor_id) ipv6_t dst_ip,
@@ -265,7 +265,7 @@ control routing_resolution(
         meta.dst_mac = dst_mac;
     }
 
-    // Neighbours are named by an IPv6 address, often the link-local one of their MAC address.
+    // A neighbour is identified by an IPv6 address, often the link-local one of its MAC address.
     @entry_restriction("
         neighbor_id != 0;
     ")
@@ -333,7 +333,7 @@ control routing_resolution(
             if (meta.has_tunnel) {
                 tunnel.apply();
             }
-            // A packet whose hops end here is not sent on.
+            // A packet whose TTL or hop limit expires at this switch is not forwarded.
             if (meta.has_interface && meta.ttl > 1) {
                 if (neighbor.apply().hit) {
                     router_interface.apply();

@@ -1,4 +1,4 @@
-// The end of tunnels: IPv4 or IPv6 in IPv4 or IPv6, with or without GRE.
+// The termination of tunnels: IPv4 or IPv6 in IPv4 or IPv6, with or without GRE.
 
 control tunnel_termination(inout headers_t headers, inout metadata_t meta) {
     bool is_terminated = false;

@@ -8,7 +8,7 @@ typedef bit<16> multicast_group_id_t;
 typedef bit<16> clone_session_id_t;
 typedef bit<6> route_metadata_t;
 
-// The empty string is the VRF of packets to which no entry assigns one. It has no routes.
+// The empty string is the VRF of packets to which no entry assigns a VRF. It has no routes.
 @p4runtime_translation("", string)
 @p4runtime_translation_mappings({ {"", 0} })
 type bit<10> vrf_id_t;
@@ -45,10 +45,10 @@ const bit<8> PROTOCOL_IPV6 = 41;
 const bit<8> PROTOCOL_GRE = 47;
 const bit<8> PROTOCOL_ICMPV6 = 58;
 
-// The VLAN of packets that are in none.
+// The VLAN id of packets without a VLAN.
 const vlan_id_t NO_VLAN = 0;
 
-// The metadata that copies of packets and packets of loopback ports keep.
+// The field lists of the metadata that copies of packets, and packets of loopback ports, keep.
 const bit<8> KEPT_BY_COPIES = 1;
 const bit<8> KEPT_BY_LOOPBACK = 2;
 

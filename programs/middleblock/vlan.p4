@@ -1,11 +1,11 @@
-// VLANs: the tag comes off when a packet arrives, and egress writes that of the router interface.
+// VLANs: ingress removes the tag of a packet, and egress adds the tag of the router interface.
 
 control vlan_untagging(inout headers_t headers, inout metadata_t meta) {
     action disable_checks() {
         meta.checks_vlan = false;
     }
 
-    // Ports that take packets of all VLANs. An entry without a port is about all of them.
+    // The ports that accept packets of all VLANs. An entry without a port applies to all ports.
     table disable_vlan_checks {
         key = { meta.ingress_port: optional @name("in_port") @id(1); }
         actions = { disable_checks; @defaultonly NoAction; }
@@ -25,7 +25,7 @@ control vlan_untagging(inout headers_t headers, inout metadata_t meta) {
     }
 }
 
-// Drops packets of VLANs that do not exist, or of which their port is no member.
+// Drops packets whose VLAN does not exist, and packets whose port is not a member of their VLAN.
 control vlan_checks(inout metadata_t meta) {
     bool is_member = false;
 

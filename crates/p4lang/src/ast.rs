@@ -1,7 +1,7 @@
 //! The syntax tree, which represents the source text before names are resolved and types are known.
 //! The parser builds it, and the checker and the lowering read it.
 //!
-//! It covers P4_16 1.2.4 and extensions that p4c accepts (loops, compound assignment, `+:` slices).
+//! It covers P4_16 1.2.5 and extensions that p4c accepts (compound assignment, `+:` slices).
 //! The tree is close to the text: parentheses around expressions are dropped, and a type that is
 //! declared inside a `typedef` becomes a declaration of its own, but nothing else is desugared.
 //! Expressions, type references and declarations are numbered consecutively ([`ExpressionId`],

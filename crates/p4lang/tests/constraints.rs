@@ -1,5 +1,5 @@
-//! `@entry_restriction` and `@action_restriction` in programs: what is refused, and where inside
-//! the string.
+//! Tests of `@entry_restriction` and `@action_restriction` in programs: which constraints are
+//! refused, and the position of the error inside the string.
 
 use p4lang::diagnostic::{Severity, Style};
 use p4lang::preprocess::{MemoryFiles, Options};

@@ -1,5 +1,6 @@
 //! The service `planimeter.switch.v1.SwitchControl`, which has what P4Runtime lacks: the queues of
-//! a device's ports while traffic runs, and the injection of packets whose outcome is returned.
+//! a device's ports while traffic runs, the injection of packets whose outcome is returned, and the
+//! switch's clock.
 //!
 //! The queues belong to a [`SwitchSource`]. A device without one answers UNIMPLEMENTED, as do
 //! servers that do not know the service.
@@ -9,7 +10,7 @@ mod injecting;
 mod service;
 mod watching;
 
-use std::{collections::BTreeMap, fmt, future::Future, pin::Pin};
+use std::{collections::BTreeMap, fmt, future::Future, pin::Pin, time::Duration};
 
 use queues::{Configuration, PortConfig, QueueCounts};
 
@@ -23,6 +24,9 @@ pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T, EntityError>> + Send
 
 /// The owner of a device's queues, which also runs injected packets.
 pub trait SwitchSource: fmt::Debug + Send + Sync {
+    /// Returns facts about the switch.
+    fn about(&self) -> About;
+
     /// Returns the queues as they are when the request reaches the thread that serves them.
     fn queues(&self) -> Pending<DeviceQueues>;
 
@@ -35,6 +39,19 @@ pub trait SwitchSource: fmt::Debug + Send + Sync {
     /// Runs packets in order, and returns an outcome for each. While too many packets of all
     /// clients wait, the packets wait to be accepted.
     fn inject(&self, injection: Injection) -> Pending<Vec<switch::InjectOutcome>>;
+}
+
+/// Facts about a switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The name and version of the switch.
+    pub version: String,
+    /// The time since the device was started, from which the timestamps of packets count.
+    pub elapsed: Duration,
+    /// The port that stands for the controllers.
+    pub cpu_port: u32,
+    /// The number of threads that process packets.
+    pub workers: u32,
 }
 
 /// The queues of a device at one moment.
@@ -89,13 +106,64 @@ pub struct QueuesSet {
     pub revision: u64,
 }
 
+/// The treatment of what injected packets lead to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Treatment {
+    /// Changes of the switch's state last. The packets that leave are only returned.
+    #[default]
+    Returned,
+    /// Changes of the switch's state last. The packets that leave are transmitted too.
+    Sent,
+    /// The switch's state stays as it is. The packets that leave are only returned.
+    Tried,
+}
+
+impl Treatment {
+    /// Returns the treatment that a request asks for.
+    ///
+    /// # Errors
+    /// Returns an error if a value is not defined, or if packets that are only tried are to leave.
+    pub fn of(request: &switch::InjectRequest) -> Result<Self, EntityError> {
+        let undefined =
+            |what, value: i32| EntityError::invalid(format!("The {what} {value} is not defined."));
+        let delivery = switch::Delivery::try_from(request.delivery)
+            .map_err(|_| undefined("delivery", request.delivery))?;
+        let effects = switch::Effects::try_from(request.effects)
+            .map_err(|_| undefined("effect", request.effects))?;
+        match (effects, delivery) {
+            (switch::Effects::Lasting, switch::Delivery::Return) => Ok(Self::Returned),
+            (switch::Effects::Lasting, switch::Delivery::Send) => Ok(Self::Sent),
+            (switch::Effects::None, switch::Delivery::Return) => Ok(Self::Tried),
+            (switch::Effects::None, switch::Delivery::Send) => Err(EntityError::invalid(
+                "Packets without effects cannot leave by ports; use DELIVERY_RETURN.",
+            )),
+        }
+    }
+
+    /// Returns a request that asks for the treatment of packets, without traces.
+    #[must_use]
+    pub fn request(
+        self,
+        device_id: u64,
+        packets: Vec<switch::InjectedPacket>,
+    ) -> switch::InjectRequest {
+        let (delivery, effects) = match self {
+            Self::Returned => (switch::Delivery::Return, switch::Effects::Lasting),
+            Self::Sent => (switch::Delivery::Send, switch::Effects::Lasting),
+            Self::Tried => (switch::Delivery::Return, switch::Effects::None),
+        };
+        let (delivery, effects) = (delivery.into(), effects.into());
+        switch::InjectRequest { device_id, packets, delivery, tracing: None, effects }
+    }
+}
+
 /// Packets to run as if they had arrived on ports.
 #[derive(Clone, Debug, Default)]
 pub struct Injection {
     /// The packets with their ports.
     pub packets: Vec<switch::InjectedPacket>,
-    /// Whether the packets that leave are transmitted too.
-    pub is_sent: bool,
+    /// The treatment of what the packets lead to.
+    pub treatment: Treatment,
     /// The contents of the packets' traces, if they are wanted.
     pub tracing: Option<switch::Tracing>,
 }

@@ -29,6 +29,8 @@ mod selection;
 use entities::schema::{Digest, DigestId, ExternId, Schema, TableId};
 use entities::{DigestConfig, Entity, EntityError, EntryKey, TableEntry, Update, UpdateKind};
 
+pub use self::entry::action_message;
+pub use self::matching::field_message;
 pub use self::selection::Found;
 pub use self::selection::MAX_WILDCARD_CELLS;
 pub(crate) use self::selection::Query;
@@ -95,7 +97,8 @@ pub(crate) fn entry_key(
 }
 
 /// Converts an entity of a data plane to a message with all its fields.
-pub(crate) fn message(entity: &Entity) -> v1::Entity {
+#[must_use]
+pub fn message(entity: &Entity) -> v1::Entity {
     let message = match entity {
         Entity::Entry(entry) => Message::TableEntry(entry::message(entry)),
         Entity::DirectCounter(table, key, data) => {
@@ -156,6 +159,20 @@ pub(crate) fn idle_message(entry: &TableEntry) -> v1::TableEntry {
         idle_timeout_ns: i64::try_from(entry.idle_timeout_ns).unwrap_or(i64::MAX),
         ..matching::key_message(entry.table.0, &entry.key)
     }
+}
+
+/// Converts an entry of an idle timeout notification, which has no action.
+///
+/// # Errors
+/// Returns an error if the program lacks the table, or if the key does not fit it.
+pub fn idle_entry(schema: &Schema, message: &v1::TableEntry) -> Result<TableEntry, EntityError> {
+    let (table, key) = entry_key(schema, message)?;
+    Ok(TableEntry {
+        controller_metadata: message.controller_metadata,
+        metadata: Box::from(&*message.metadata),
+        idle_timeout_ns: u64::try_from(message.idle_timeout_ns).unwrap_or(0),
+        ..TableEntry::new(table, key)
+    })
 }
 
 /// Returns the identifier of the P4 object that `entity` belongs to, which decides whether a role

@@ -75,6 +75,7 @@ requests! { v1 of "p4.v1":
 }
 
 requests! { switch of "planimeter.switch.v1":
+    GetSwitchRequest 16
     GetQueuesRequest 16
     WatchQueuesRequest 16
     // A queue without settings takes 2 encoded bytes.

@@ -69,6 +69,9 @@ pub mod status;
 pub mod store;
 
 pub use conversion::data::{data as read_data, message as data_message};
+pub use conversion::{
+    action_message, field_message, idle_entry as read_idle_entry, message as entity_message,
+};
 pub use entities::value;
 pub use protos as proto;
 

@@ -32,7 +32,10 @@ pub use self::translation::{
     GivenNumber, GivenNumbers, mappings_body, new_mappings, translation_mappings,
 };
 use crate::conversion;
-use crate::proto::{config::P4Info, v1};
+use crate::proto::{
+    config::{self, P4Info},
+    v1,
+};
 use crate::status::EntityError;
 
 /// A checked P4Info: the message, and the objects in it by identifier and by name.
@@ -86,10 +89,32 @@ impl Schema {
         self.restrictions.check_entry(&self.objects, &entry)
     }
 
+    /// Returns the annotations of a match field, such as `@format(MAC_ADDRESS)`.
+    #[must_use]
+    pub fn field_annotations(&self, table: TableId, field: MatchFieldId) -> &[String] {
+        let is_it = |of: &&config::Table| has_id(of.preamble.as_ref(), table.0);
+        let of = self.p4info.tables.iter().find(is_it);
+        let field = of.and_then(|of| of.match_fields.iter().find(|one| one.id == field.0));
+        field.map_or(&[], |field| field.annotations.as_slice())
+    }
+
+    /// Returns the annotations of a parameter of an action.
+    #[must_use]
+    pub fn param_annotations(&self, action: ActionId, param: ParamId) -> &[String] {
+        let is_it = |of: &&config::Action| has_id(of.preamble.as_ref(), action.0);
+        let of = self.p4info.actions.iter().find(is_it);
+        let param = of.and_then(|of| of.params.iter().find(|one| one.id == param.0));
+        param.map_or(&[], |param| param.annotations.as_slice())
+    }
+
     /// Returns the objects of the P4Info without the message, in the form that data planes use.
     pub fn objects(&self) -> &Arc<entities::schema::Schema> {
         &self.objects
     }
+}
+
+fn has_id(preamble: Option<&config::Preamble>, id: u32) -> bool {
+    preamble.is_some_and(|preamble| preamble.id == id)
 }
 
 impl Deref for Schema {

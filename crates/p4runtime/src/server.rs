@@ -26,7 +26,7 @@ pub use grpc::{
 use thiserror::Error;
 use tokio::net::TcpListener;
 
-pub use self::clock::now;
+pub use self::clock::{Clock, SetClock, now};
 pub use self::handle::{
     DeviceHandle, DeviceObserver, DigestError, DigestList, IdleTimeoutError, NoObserver, PacketIn,
     PacketInError, PacketInMetadata, PacketOutRefusal,

@@ -150,6 +150,8 @@ pub enum Effect {
     PipelineCommitted(Arc<Pipeline>),
     /// The primary acknowledged a digest list. A list with this id need not exist.
     DigestAcknowledged(v1::DigestListAck),
+    /// These entries were idle for their timeout, whether or not there is a primary.
+    Idle(Vec<v1::TableEntry>),
 }
 
 /// One device: its arbitration, pipeline and forwarding state.
@@ -387,6 +389,7 @@ impl Device {
                 effects.push(send(stream, Response::IdleTimeoutNotification(update)));
             }
         }
+        effects.push(Effect::Idle(expired));
     }
 
     /// Returns the time at which [`Device::tick`] must be called next, unless other calls change

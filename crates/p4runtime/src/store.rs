@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 pub use entities::Nanos;
 use entities::{
-    Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Keep, Selection,
-    Translations,
+    Atomicity, Cells, Cursor, DataPlane, DigestConfig, Entity, EntityError, Keep, Reader,
+    Selection, Translations,
 };
 
 pub use self::reading::Reading;
@@ -159,6 +159,11 @@ impl<P: DataPlane> Store<P> {
     /// later writes is unspecified.
     pub fn reading(&self, requests: Vec<v1::Entity>, now: Nanos) -> Reading {
         Reading::new(Arc::clone(&self.schema), self.plane.reader(now), requests)
+    }
+
+    /// Returns a reader of the entities in the form of the data plane.
+    pub(crate) fn reader(&self, now: Nanos) -> Box<dyn Reader> {
+        self.plane.reader(now)
     }
 
     /// Calls `visit` with every entity that `request` selects; see [`Store::reading`].

@@ -5,14 +5,15 @@
 //! worker, and a change that cannot be recorded has no effect.
 
 use crate::device::Shared;
-use crate::injected::{Injected, InjectedPacket, Treatment};
+use crate::injected::{Injected, InjectedPacket, Wanted};
 use crate::log::Verbosity;
 use crate::mailbox::Order;
 use crate::ports::Ports;
 use crate::queue_state::QueueState;
 use crate::state_log::QueueLog;
 use p4runtime::control::{
-    DeviceQueues, Injection, Lateness, Pending, PortState, QueueChange, QueuesSet, SwitchSource,
+    About, DeviceQueues, Injection, Lateness, Pending, PortState, QueueChange, QueuesSet,
+    SwitchSource,
 };
 use p4runtime::proto::switch::{
     InjectOutcome, InjectedPacket as Received, Tracing, injected_packet::Ingress,
@@ -23,6 +24,7 @@ use queues::Configuration;
 use std::collections::BTreeMap;
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot};
 
 /// The largest number of injected packets of all clients that wait or run. Further packets wait at
@@ -40,7 +42,7 @@ const MAX_OUTCOMES: u64 = 1 << 16;
 pub(crate) struct Control {
     shared: Arc<Shared>,
     ports: Arc<Ports>,
-    /// The number of workers of the switch. Only one worker can own queues.
+    /// The number of workers of the switch, which clients are told.
     workers: usize,
     known: Mutex<Known>,
     /// The state file, if the device has one.
@@ -93,15 +95,6 @@ impl Control {
             );
             return Err(EntityError::new(Code::Aborted, message));
         }
-        if self.workers > 1 && change.ports.values().any(Option::is_some) {
-            return Err(EntityError::new(
-                Code::FailedPrecondition,
-                format!(
-                    "One worker must serve the queues of ports, and the switch has {}; start it with --workers 1.",
-                    self.workers
-                ),
-            ));
-        }
         let mut configuration = known.configuration.clone();
         for (port, queues) in &change.ports {
             match queues {
@@ -109,13 +102,7 @@ impl Control {
                     configuration.0.insert(*port, queues.clone());
                 }
                 Some(_) => {
-                    let numbers = self.ports.names();
-                    let numbers: Vec<String> = numbers.keys().map(u32::to_string).collect();
-                    return Err(EntityError::not_found(format!(
-                        "Device {} has no port {port}; there are {}.",
-                        self.shared.id,
-                        numbers.join(", ")
-                    )));
+                    return Err(self.no_port(*port));
                 }
                 None => {
                     configuration.0.remove(port);
@@ -123,6 +110,19 @@ impl Control {
             }
         }
         Ok(configuration)
+    }
+
+    /// Returns the error for a port that the device does not have.
+    fn no_port(&self, port: u32) -> EntityError {
+        let (id, names) = (self.shared.id, self.ports.names());
+        let numbers: Vec<String> = names.keys().map(u32::to_string).collect();
+        EntityError::not_found(match numbers.as_slice() {
+            [] => format!(
+                "Device {id} has no port {port}, and no others; start the switch with -i NUMBER@INTERFACE for each."
+            ),
+            [only] => format!("Device {id} has no port {port}; there is {only}."),
+            [..] => format!("Device {id} has no port {port}; there are {}.", numbers.join(", ")),
+        })
     }
 
     /// Checks, records and begins a change.
@@ -199,6 +199,16 @@ impl SwitchSource for Control {
         }
     }
 
+    fn about(&self) -> About {
+        let now = p4runtime::server::now();
+        About {
+            version: concat!("planimeter switch ", env!("CARGO_PKG_VERSION")).to_owned(),
+            elapsed: Duration::from_nanos(now.0.saturating_sub(self.shared.started.0)),
+            cpu_port: self.shared.cpu_port,
+            workers: u32::try_from(self.workers).unwrap_or(u32::MAX),
+        }
+    }
+
     fn set_queues(&self, change: QueueChange) -> Pending<QueuesSet> {
         let (dropped, revision) = match self.begin(&change) {
             Ok(Begun { dropped: Some(dropped), revision }) => (dropped, revision),
@@ -238,13 +248,13 @@ impl SwitchSource for Control {
             Ok(traced) => traced,
             Err(error) => return Box::pin(ready(Err(error))),
         };
-        let treatment = Treatment { is_sent: injection.is_sent, traced };
+        let wanted = Wanted { treatment: injection.treatment, traced };
         let packets = self.packets(injection.packets);
         let (room, shared) = (Arc::clone(room), Arc::clone(&self.shared));
         Box::pin(async move {
             let room = room.acquire_many_owned(count).await.map_err(|_| has_ended())?;
             let (answer, outcomes) = oneshot::channel();
-            let injection = Injected::new(packets, treatment, answer, room);
+            let injection = Injected::new(packets, wanted, answer, room);
             shared.mailbox.order(Order::Inject { device: shared.index, injection });
             outcomes.await.map_err(|_| has_ended())
         })

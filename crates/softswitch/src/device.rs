@@ -1,11 +1,11 @@
 //! The state of a device that its worker threads and its control plane share.
 
+use crate::controller_headers::ControllerHeaders;
 use crate::entry_controller::EntryController;
 use crate::log::{Log, Verbosity};
 use crate::mailbox::Mailbox;
 use crate::queue_state::QueueState;
 use crate::state_log::Durability;
-use bytes::Bytes;
 use entities::Translations;
 use p4runtime::arbitration::{RoleKey, StreamId};
 use p4runtime::packet_io::{PacketInLayout, SplitError};
@@ -17,10 +17,10 @@ use p4runtime::store::Nanos;
 use packetio::Port;
 use pipeline::{EntryChange, Path, V1ModelSettings};
 use queues::Configuration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 use tables::DigestError;
 use tokio::sync::Notify;
@@ -50,8 +50,8 @@ pub struct DeviceConfig {
     /// Whether a Write must have reached the storage medium before the controller receives its
     /// answer.
     pub durability: Durability,
-    /// The queues of ports between ingress and egress. A switch with such queues has one worker. If
-    /// a client has set queues in an earlier run, those in the state file apply instead.
+    /// The queues of ports between ingress and egress. The first worker owns them. If a client has
+    /// set queues in an earlier run, those in the state file apply instead.
     pub queues: Configuration,
     /// Whether clients may inject packets, which run as if they had arrived on ports.
     pub takes_injections: bool,
@@ -69,6 +69,10 @@ pub struct Activity {
     pub no_such_port: u64,
     /// Packets that were dropped because they arrived on a disabled port or were sent to one.
     pub port_disabled: u64,
+    /// Packets for queues that were dropped on their way from another worker to the owner of the
+    /// queues: because the owner had too many to take, or because the queues came into being while
+    /// only the head of a super-frame was in memory.
+    pub queues_overrun: u64,
     /// Packets that the program sent to controllers (packet-ins), including those that were
     /// dropped.
     pub packet_ins: u64,
@@ -115,6 +119,7 @@ macro_rules! tallies {
 tallies!(
     no_such_port,
     port_disabled,
+    queues_overrun,
     packet_ins,
     packet_ins_dropped,
     packet_outs,
@@ -164,6 +169,10 @@ pub(crate) struct Shared {
     entry_controller: OnceLock<Option<EntryController>>,
     /// The state of the queues of ports, as the worker published it last.
     queues: Mutex<QueueState>,
+    /// The ports that have queues. Workers that do not own the queues look here.
+    queued_ports: RwLock<BTreeSet<u32>>,
+    /// Whether any port has queues.
+    has_queues: AtomicBool,
     plane: pipeline::Ports,
     /// Whether the reason of a dropped packet-in was logged since the pipeline was committed.
     has_logged_drop: AtomicBool,
@@ -190,6 +199,8 @@ impl Shared {
             running: Mutex::default(),
             entry_controller: OnceLock::new(),
             queues: Mutex::default(),
+            queued_ports: RwLock::default(),
+            has_queues: AtomicBool::new(false),
             plane,
             has_logged_drop: AtomicBool::new(false),
         }
@@ -199,9 +210,24 @@ impl Shared {
         self.lock().clone()
     }
 
-    /// Declares to programs how many queues ports have.
+    /// Declares to programs and to all workers how many queues ports have.
     pub(crate) fn set_port_queues(&self, queues: BTreeMap<u32, u32>) {
+        let mut ports = self.queued_ports.write().unwrap_or_else(PoisonError::into_inner);
+        *ports = queues.keys().copied().collect();
+        self.has_queues.store(!ports.is_empty(), Ordering::Release);
+        drop(ports);
         self.plane.set_port_queues(queues);
+    }
+
+    /// Returns whether any port has queues. While none has, this costs no more than a load.
+    pub(crate) fn has_queues(&self) -> bool {
+        self.has_queues.load(Ordering::Acquire)
+    }
+
+    /// Returns whether a port has queues.
+    pub(crate) fn has_queues_at(&self, port: u32) -> bool {
+        let ports = self.queued_ports.read().unwrap_or_else(PoisonError::into_inner);
+        ports.contains(&port)
     }
 
     /// Publishes the state of the queues of ports.
@@ -217,6 +243,11 @@ impl Shared {
     /// Returns the strings and numbers of the running program's translated types.
     pub(crate) fn translations(&self) -> Option<Arc<Translations>> {
         self.plane.translations()
+    }
+
+    /// Returns the controller headers of the running pipeline.
+    pub(crate) fn headers(&self) -> ControllerHeaders {
+        ControllerHeaders { pipeline: self.running(), translations: self.translations() }
     }
 
     /// Logs why a packet-in is dropped. Only the first since the pipeline was committed is logged.
@@ -346,20 +377,15 @@ impl DeviceObserver for Observer {
     }
 
     fn packet_outs(&self, _device: &DeviceHandle, _stream: StreamId, packets: &mut Vec<PacketOut>) {
-        let Some(pipeline) = self.0.running() else { return };
+        let headers = self.0.headers();
+        if headers.pipeline.is_none() {
+            return;
+        }
         let tallies = &self.0.tallies;
         tallies.packet_outs.add(packets.len());
-        let translations = self.0.translations();
         let count = packets.len();
-        let framed = packets.drain(..).filter_map(|packet| match pipeline.packet_out() {
-            Some(layout) => {
-                let mut framed = layout.header(&packet.metadata, translations.as_deref())?;
-                framed.extend_from_slice(&packet.payload);
-                Some(Bytes::from(framed))
-            }
-            None => Some(packet.payload),
-        });
-        let framed: Vec<_> = framed.collect();
+        let framed: Vec<_> =
+            packets.drain(..).filter_map(|packet| headers.joined(packet)).collect();
         tallies.packet_outs_dropped.add(count - framed.len());
         tallies.packet_outs_dropped.add(self.0.mailbox.packets(self.0.index, framed.into_iter()));
     }

@@ -2,6 +2,7 @@
 //! the control plane to a worker and back.
 
 use bytes::Bytes;
+use p4runtime::control::Treatment;
 use p4runtime::proto::switch::InjectOutcome;
 use p4runtime::status::EntityError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -12,17 +13,16 @@ pub(crate) struct Injected {
     /// The packets that have not run yet.
     packets: std::vec::IntoIter<InjectedPacket>,
     outcomes: Vec<InjectOutcome>,
-    pub(crate) treatment: Treatment,
+    pub(crate) wanted: Wanted,
     answer: oneshot::Sender<Vec<InjectOutcome>>,
     /// The room that the packets take in the limit of all injected packets.
     _room: OwnedSemaphorePermit,
 }
 
-/// The treatment of the packets of a request.
+/// The wishes of a request for its packets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Treatment {
-    /// Whether the packets that leave are transmitted too.
-    pub(crate) is_sent: bool,
+pub(crate) struct Wanted {
+    pub(crate) treatment: Treatment,
     /// The contents of the packets' traces, if they are wanted.
     pub(crate) traced: Option<traces::Contents>,
 }
@@ -40,12 +40,12 @@ pub(crate) struct InjectedPacket {
 impl Injected {
     pub(crate) fn new(
         packets: Vec<InjectedPacket>,
-        treatment: Treatment,
+        wanted: Wanted,
         answer: oneshot::Sender<Vec<InjectOutcome>>,
         room: OwnedSemaphorePermit,
     ) -> Self {
         let outcomes = Vec::with_capacity(packets.len());
-        Self { packets: packets.into_iter(), outcomes, treatment, answer, _room: room }
+        Self { packets: packets.into_iter(), outcomes, wanted, answer, _room: room }
     }
 
     /// Removes and returns the next packets, at most `most`.

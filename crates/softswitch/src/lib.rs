@@ -8,12 +8,16 @@
 //! channels connect them: packet-outs are posted to a worker's mailbox, packet-ins go into the
 //! outboxes of the controllers' streams, and the serving thread fetches digests.
 //!
+//! [`in_process`] is the same switch without ports and threads, for tests and scripts.
+//!
 //! A controller may push its device configuration in any form that [`p4lang::device_config`]
 //! recognises: BMv2 JSON, this project's compiled form, or P4 source.
 
 mod control;
+mod controller_headers;
 mod device;
 mod entry_controller;
+pub mod in_process;
 mod injected;
 mod limits;
 mod log;

@@ -4,6 +4,7 @@ use crate::injected::Injected;
 use crate::queue_state::QueueState;
 use bytes::Bytes;
 use packetio::Queue;
+use pipeline::Content;
 use queues::Configuration;
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
@@ -14,6 +15,10 @@ use tokio::sync::oneshot;
 
 /// The number of packet-outs that may wait in a worker's mailbox. Further packet-outs are dropped.
 const MAX_PACKETS: usize = 65_536;
+
+/// The number of packets that other workers have handed over and that may wait in a worker's
+/// mailbox. Further ones are dropped.
+const MAX_HANDED_OVER: usize = 4096;
 
 /// An order to a worker. Devices are identified by their index in the configuration.
 #[derive(Debug)]
@@ -31,6 +36,18 @@ pub(crate) enum Order {
     Inject { device: usize, injection: Injected },
 }
 
+/// A packet for a queue, on its way from the worker that received it to the owner of the queue.
+#[derive(Debug)]
+pub(crate) struct HandedOver {
+    /// The index of the device in the configuration.
+    pub(crate) device: usize,
+    /// The output port.
+    pub(crate) port: u32,
+    pub(crate) content: Content,
+    /// The frame as it was received, whose ECN codepoint decides about marks.
+    pub(crate) received: Bytes,
+}
+
 /// The mailbox of one worker.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
@@ -46,6 +63,8 @@ pub(crate) struct Contents {
     pub(crate) orders: Vec<Order>,
     /// Packets from controllers, with their controller headers, and the index of their device.
     pub(crate) packets: Vec<(usize, Bytes)>,
+    /// Packets that other workers hand over, those of each worker in their order.
+    pub(crate) handed_over: Vec<HandedOver>,
 }
 
 impl Mailbox {
@@ -70,6 +89,19 @@ impl Mailbox {
                     refused += 1;
                 }
             }
+        });
+        refused
+    }
+
+    /// Posts packets for queues, and returns the number of those that were refused because the
+    /// mailbox was full.
+    pub(crate) fn hand_over(&self, mut packets: Vec<HandedOver>) -> usize {
+        let mut refused = 0;
+        self.put(|contents| {
+            let room = MAX_HANDED_OVER.saturating_sub(contents.handed_over.len());
+            refused = packets.len().saturating_sub(room);
+            packets.truncate(room);
+            contents.handed_over.append(&mut packets);
         });
         refused
     }
@@ -125,5 +157,22 @@ mod tests {
         assert_eq!((contents.packets.len(), contents.orders.len()), (MAX_PACKETS, 0));
         assert!(mailbox.take().is_none());
         mailbox.quiet();
+    }
+
+    #[test]
+    fn packets_for_queues_beyond_the_capacity_are_refused_and_the_first_are_kept() {
+        let mailbox = Mailbox::new().expect("a descriptor");
+        let packet = |port| HandedOver {
+            device: 0,
+            port,
+            content: Content::Frame(Vec::new()),
+            received: Bytes::new(),
+        };
+        let most = u32::try_from(MAX_HANDED_OVER).expect("a small number");
+        assert_eq!(mailbox.hand_over((0..most - 1).map(packet).collect()), 0);
+        assert_eq!(mailbox.hand_over((most - 1..most + 4).map(packet).collect()), 4);
+        let handed = mailbox.take().expect("it is filled").handed_over;
+        assert!(handed.iter().map(|packet| packet.port).eq(0..most));
+        assert_eq!(mailbox.hand_over(vec![packet(1)]), 0);
     }
 }

@@ -195,12 +195,14 @@ fn queues(out: &mut String, devices: &[DeviceState]) {
             ("pipeline", queues.replaced),
             ("removed", queues.removed),
             ("memory", queues.beyond_memory),
+            ("handover", device.activity.queues_overrun),
         ];
         reasons.map(|(reason, count)| (format!("device=\"{id}\",reason=\"{reason}\""), count))
     });
     counter(
         "queue_lost_packets_total",
-        "Packets that queues lost: the pipeline or the queue was replaced, or memory was full.",
+        "Packets that queues lost: the pipeline or the queue was replaced, memory was full, or other \
+         workers handed over too many.",
     )
     .write(out, lost);
     let mut write = |family: Family<'_>, value: fn(&Pace) -> u64| {

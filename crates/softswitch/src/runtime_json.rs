@@ -1,16 +1,19 @@
 //! The `runtime.json` of the p4lang tutorials: a pipeline and its entries, all referred to by name.
 //!
 //! The format is that of p4lang/tutorials, utils/p4runtime_lib/simple_controller.py and helper.py.
-//! Values are numbers, or strings that hold IPv4 or Ethernet addresses; any other string stands for
-//! its own bytes. As an extension, strings may also hold numbers in P4's notation (`0x800`) and
-//! IPv6 addresses.
+//! Values are numbers, or strings that hold IPv4 or Ethernet addresses. As an extension, strings may
+//! also hold all other plain values ([`entities::plain`]), such as `0x800` and `10.0.0.0/8`. The
+//! tutorials take any other string for its own bytes, which hides a typing error in an address, so
+//! such a string is refused here.
 
-use entities::written;
-use p4runtime::proto::config::{P4Info, Preamble, Table, match_field};
+use entities::names::find;
+use entities::plain::{self, EntryError, Plain, PlainError, PlainMatch};
+use p4runtime::p4info::{Schema, SchemaError};
+use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{
-    self, CloneSessionEntry, Entity, FieldMatch, MulticastGroupEntry, PacketReplicationEngineEntry,
-    TableEntry, Update, action::Param, entity::Entity as Kind, field_match::FieldMatchType,
-    packet_replication_engine_entry::Type as Replication, update::Type,
+    self, CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry, TableEntry,
+    Update, entity::Entity as Kind, packet_replication_engine_entry::Type as Replication,
+    update::Type,
 };
 use queues::Configuration;
 use serde::Deserialize;
@@ -72,9 +75,17 @@ struct CloneSessionJson {
 /// A replica of a multicast group or clone session.
 #[derive(Debug, Deserialize)]
 struct ReplicaJson {
-    egress_port: u32,
+    egress_port: PortJson,
     #[serde(default)]
     instance: u32,
+}
+
+/// A port of a replica: a number, or the string of a program whose ports are translated.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum PortJson {
+    Number(u32),
+    Text(String),
 }
 
 /// The reason why a `runtime.json` file cannot be used.
@@ -93,29 +104,16 @@ pub enum RuntimeJsonError {
     /// The file is for another target than `bmv2`.
     #[error("it is for target '{0}'; only bmv2 is supported")]
     Target(String),
-    /// An entry names an object that the P4Info lacks.
-    #[error("entry {entry}: the P4Info has no {kind} '{name}'; it has {known}")]
-    Unknown {
+    /// The P4Info contradicts itself.
+    #[error("the P4Info cannot be used: {0}")]
+    P4Info(#[from] SchemaError),
+    /// An entry does not fit the P4Info.
+    #[error("entry {entry}: {cause}")]
+    Entry {
         /// The position of the entry in the file among the entries of its kind, counted from 1.
         entry: usize,
-        /// The kind of the object.
-        kind: &'static str,
-        /// The name that was not found.
-        name: String,
-        /// The names of the existing objects of that kind.
-        known: String,
-    },
-    /// A value does not fit its field.
-    #[error("entry {entry}: {value} is not a value for '{name}': {reason}")]
-    Value {
-        /// The position of the entry in the file among the entries of its kind, counted from 1.
-        entry: usize,
-        /// The name of the field or parameter.
-        name: String,
-        /// The value that does not fit, as it is written in the file.
-        value: String,
-        /// The reason why the value does not fit.
-        reason: &'static str,
+        /// The name or value that does not fit, and the reason.
+        cause: EntryError,
     },
 }
 
@@ -150,9 +148,12 @@ impl RuntimeJson {
     ///
     /// Returns an error if an entry does not fit the P4Info.
     pub fn updates(&self, p4info: &P4Info) -> Result<Vec<Update>, RuntimeJsonError> {
+        let schema = Schema::new(p4info.clone())?;
         let mut updates = Vec::new();
         for (position, entry) in self.table_entries.iter().enumerate() {
-            updates.push(entry.update(Names { p4info, entry: position + 1 })?);
+            let update = entry.update(&schema);
+            let entry = position + 1;
+            updates.push(update.map_err(|cause| RuntimeJsonError::Entry { entry, cause })?);
         }
         updates.extend(self.multicast_group_entries.iter().map(|group| {
             let entry = MulticastGroupEntry {
@@ -175,39 +176,22 @@ impl RuntimeJson {
     }
 }
 
-/// Name lookups in a P4Info on behalf of one entry.
-#[derive(Clone, Copy)]
-struct Names<'a> {
-    p4info: &'a P4Info,
-    entry: usize,
-}
-
 impl TableEntryJson {
-    fn update(&self, names: Names<'_>) -> Result<Update, RuntimeJsonError> {
-        let tables = names.p4info.tables.iter();
-        let table = names.find("table", &self.table, tables, |table| table.preamble.as_ref())?;
-        let actions = names.p4info.actions.iter();
-        let action =
-            names.find("action", &self.action_name, actions, |action| action.preamble.as_ref())?;
-        let mut params = Vec::new();
-        for (name, value) in &self.action_params {
-            let param = action.params.iter().find(|param| param.name == *name);
-            let param = param.ok_or_else(|| {
-                names.unknown("parameter", name, action.params.iter().map(|param| &*param.name))
-            })?;
-            let value = names.value(name, value, param.bitwidth)?;
-            params.push(Param { param_id: param.id, value: value.into() });
-        }
-        let matches = self.r#match.iter().flatten();
-        let fields = matches.map(|(name, value)| names.field(table, name, value));
-        // The tutorials' files omit fields that match everything.
-        let fields = fields.filter_map(Result::transpose).collect::<Result<_, _>>()?;
-        let id = |preamble: &Option<Preamble>| preamble.as_ref().map_or(0, |preamble| preamble.id);
-        let call = v1::Action { action_id: id(&action.preamble), params };
+    fn update(&self, schema: &Schema) -> Result<Update, EntryError> {
+        let table = find("table", &self.table, schema.tables().iter())?;
+        let arguments = self.action_params.iter();
+        let arguments = arguments.map(|(name, value)| Ok((name.as_str(), single(name, value)?)));
+        let arguments = arguments.collect::<Result<Vec<_>, PlainError>>()?;
+        let call = plain::call(schema, &table.actions, &self.action_name, arguments)?;
+        // The tutorials' files leave out fields that match everything.
+        let fields = self.r#match.iter().flatten();
+        let fields = fields.map(|(name, value)| Ok((name.as_str(), plain_match(name, value)?)));
+        let fields = fields.collect::<Result<Vec<_>, PlainError>>()?;
+        let fields = plain::key(&table.match_fields, fields)?;
         let entry = TableEntry {
-            table_id: id(&table.preamble),
-            r#match: fields,
-            action: Some(v1::TableAction { r#type: Some(v1::table_action::Type::Action(call)) }),
+            table_id: table.id.0,
+            r#match: fields.iter().map(p4runtime::field_message).collect(),
+            action: Some(p4runtime::action_message(&entities::TableAction::Call(call))),
             priority: self.priority.unwrap_or(0),
             is_default_action: self.default_action,
             ..Default::default()
@@ -217,155 +201,63 @@ impl TableEntryJson {
     }
 }
 
-impl Names<'_> {
-    fn find<'p, T>(
-        self,
-        kind: &'static str,
-        name: &str,
-        all: impl Iterator<Item = &'p T> + Clone,
-        preamble: impl Fn(&'p T) -> Option<&'p Preamble>,
-    ) -> Result<&'p T, RuntimeJsonError> {
-        let is = |one: &&'p T| {
-            preamble(*one).is_some_and(|found| found.name == name || found.alias == name)
-        };
-        let known = || all.clone().filter_map(|one| Some(&*preamble(one)?.name));
-        all.clone().find(is).ok_or_else(|| self.unknown(kind, name, known()))
-    }
-
-    fn unknown<'n>(
-        self,
-        kind: &'static str,
-        name: &str,
-        known: impl Iterator<Item = &'n str>,
-    ) -> RuntimeJsonError {
-        let known: Vec<&str> = known.collect();
-        let known = match known.as_slice() {
-            [] => "none".to_owned(),
-            known => known.join(", "),
-        };
-        RuntimeJsonError::Unknown { entry: self.entry, kind, name: name.to_owned(), known }
-    }
-
-    fn refuse(self, name: &str, value: &Value, reason: &'static str) -> RuntimeJsonError {
-        let (name, value) = (name.to_owned(), value.to_string());
-        RuntimeJsonError::Value { entry: self.entry, name, value, reason }
-    }
-
-    /// Returns an entry's match of one field, or `None` if the entry matches every value of the
-    /// field.
-    fn field(
-        self,
-        table: &Table,
-        name: &str,
-        value: &Value,
-    ) -> Result<Option<FieldMatch>, RuntimeJsonError> {
-        use match_field::{Match, MatchType};
-        let field = table.match_fields.iter().find(|field| field.name == name);
-        let field = field.ok_or_else(|| {
-            self.unknown("match field", name, table.match_fields.iter().map(|field| &*field.name))
-        })?;
-        let bits = field.bitwidth;
-        let number = |value| self.value(name, value, bits);
-        let pair = || match value.as_array().map(Vec::as_slice) {
-            Some([first, second]) => Ok((first, second)),
-            _ => Err(self.refuse(name, value, "expected a list of two")),
-        };
-        let kind = match field.r#match {
-            Some(Match::MatchType(kind)) => MatchType::try_from(kind).ok(),
-            _ => None,
-        };
-        let found = match kind {
-            Some(MatchType::Exact) => {
-                FieldMatchType::Exact(v1::field_match::Exact { value: number(value)?.into() })
-            }
-            Some(MatchType::Lpm) => {
-                let (prefix, length) = pair()?;
-                let length = length.as_i64().and_then(|length| i32::try_from(length).ok());
-                let prefix_len =
-                    length.ok_or_else(|| self.refuse(name, value, "no prefix length"))?;
-                if prefix_len == 0 {
-                    return Ok(None);
-                }
-                FieldMatchType::Lpm(v1::field_match::Lpm {
-                    value: number(prefix)?.into(),
-                    prefix_len,
-                })
-            }
-            Some(MatchType::Ternary) => {
-                let (pattern, mask) = pair()?;
-                let (value, mask) = (number(pattern)?, number(mask)?);
-                if mask.iter().all(|byte| *byte == 0) {
-                    return Ok(None);
-                }
-                FieldMatchType::Ternary(v1::field_match::Ternary {
-                    value: value.into(),
-                    mask: mask.into(),
-                })
-            }
-            Some(MatchType::Range) => {
-                let (low, high) = pair()?;
-                FieldMatchType::Range(v1::field_match::Range {
-                    low: number(low)?.into(),
-                    high: number(high)?.into(),
-                })
-            }
-            Some(MatchType::Optional) => {
-                FieldMatchType::Optional(v1::field_match::Optional { value: number(value)?.into() })
-            }
-            _ => return Err(self.refuse(name, value, "its match kind is not of P4Runtime")),
-        };
-        Ok(Some(FieldMatch { field_id: field.id, field_match_type: Some(found) }))
-    }
-
-    /// Returns a value of the file as the bytes of a field with `bits` bits. A list with one value
-    /// stands for that value.
-    fn value(self, name: &str, value: &Value, bits: i32) -> Result<Vec<u8>, RuntimeJsonError> {
-        // A field without a width is a string, for which a number stands as its decimal digits.
-        let is_text = bits == 0;
-        let bytes = match value {
-            Value::String(text) if is_text => return Ok(text.as_bytes().to_vec()),
-            Value::Number(number) if is_text => return Ok(number.to_string().into_bytes()),
-            Value::Array(one) if one.len() == 1 => {
-                return self.value(name, one.first().unwrap_or(value), bits);
-            }
-            Value::Number(number) => match number.as_u64() {
-                Some(number) => number.to_be_bytes().to_vec(),
-                None => return Err(self.refuse(name, value, "expected a whole number")),
-            },
-            Value::String(text) => from_text(text),
-            _ => return Err(self.refuse(name, value, "expected a number or a text")),
-        };
-        let first = bytes.iter().position(|byte| *byte != 0);
-        let canonical = bytes
-            .get(first.unwrap_or(bytes.len().saturating_sub(1))..)
-            .unwrap_or_default()
-            .to_vec();
-        let needed = canonical
-            .first()
-            .map_or(0, |byte| canonical.len() as u64 * 8 - u64::from(byte.leading_zeros().min(7)));
-        if needed > u64::from(bits.unsigned_abs()) {
-            let reason = match value {
-                Value::String(text) if bytes == text.as_bytes() => {
-                    "it is neither an address nor a number, and too long as text"
-                }
-                _ => "it is too wide",
-            };
-            return Err(self.refuse(name, value, reason));
+/// Returns a value of the file as a plain match: a value, a list with one value, or a list of a
+/// value and its mask or prefix length, or of the ends of a range.
+fn plain_match<'v>(name: &str, value: &'v Value) -> Result<PlainMatch<'v>, PlainError> {
+    match value {
+        Value::Array(list) => match list.as_slice() {
+            [one] => Ok(PlainMatch::One(single(name, one)?)),
+            [first, second] => Ok(PlainMatch::Pair(single(name, first)?, single(name, second)?)),
+            _ => Err(refused(name, value, "expected a value, or a list of two")),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Ok(PlainMatch::One(single(name, value)?))
         }
-        Ok(canonical)
     }
 }
 
-fn from_text(text: &str) -> Vec<u8> {
-    let number = || text.strip_prefix("0x").and_then(|_| written::number(text));
-    written::address(text).or_else(number).unwrap_or_else(|| text.as_bytes().to_vec())
+/// Returns a value of the file as a plain value. A list with one value stands for that value.
+fn single<'v>(name: &str, value: &'v Value) -> Result<Plain<'v>, PlainError> {
+    match value {
+        Value::Number(number) => match number.as_u64() {
+            Some(number) => Ok(Plain::number(number)),
+            None => Err(refused(
+                name,
+                value,
+                "expected a whole number below 2^64; a larger one is a text",
+            )),
+        },
+        Value::String(text) => Ok(Plain::text(text)),
+        Value::Bool(value) => Ok(Plain::Bool(*value)),
+        Value::Array(list) if list.len() == 1 => {
+            // The depth of JSON is limited by its parser.
+            list.first().map_or_else(
+                || Err(refused(name, value, "expected a value")),
+                |one| single(name, one),
+            )
+        }
+        Value::Null | Value::Array(_) | Value::Object(_) => {
+            Err(refused(name, value, "expected a number or a text"))
+        }
+    }
+}
+
+fn refused(name: &str, value: &Value, problem: &str) -> PlainError {
+    PlainError { name: name.to_owned(), value: value.to_string(), problem: problem.to_owned() }
 }
 
 fn replicas(replicas: &[ReplicaJson]) -> Vec<v1::Replica> {
-    let replica = |replica: &ReplicaJson| v1::Replica {
-        instance: replica.instance,
-        port_kind: Some(v1::replica::PortKind::EgressPort(replica.egress_port)),
-        ..Default::default()
+    use v1::replica::PortKind;
+    let replica = |replica: &ReplicaJson| {
+        let port = match &replica.egress_port {
+            PortJson::Number(number) => PortKind::EgressPort(*number),
+            // Decimal digits are the number of a port, also where ports have strings.
+            PortJson::Text(text) => match text.parse() {
+                Ok(number) => PortKind::EgressPort(number),
+                Err(_) => PortKind::Port(text.clone().into_bytes().into()),
+            },
+        };
+        v1::Replica { instance: replica.instance, port_kind: Some(port), ..Default::default() }
     };
     replicas.iter().map(replica).collect()
 }

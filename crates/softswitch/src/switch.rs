@@ -116,17 +116,6 @@ pub enum StartError {
         /// The number of worker threads.
         workers: usize,
     },
-    /// A device has ports with queues, and the switch more than one worker.
-    #[error(
-        "device {device} has ports with queues, which one worker must serve, and there are {workers}: \
-         start the switch with --workers 1, or without --queue and without queues in --state"
-    )]
-    QueuesOfOneWorker {
-        /// The P4Runtime id of the device.
-        device: u64,
-        /// The number of worker threads.
-        workers: usize,
-    },
     /// The separate process in which pushed pipelines are tried first cannot be used.
     #[error("{0}; --push-isolation thread needs no such process")]
     Rehearsal(#[from] RehearsalError),
@@ -476,10 +465,6 @@ impl Running {
         let (mut restored, journal) = kept.unzip();
         let kept_queues = restored.as_mut().and_then(|restored| restored.queues.take());
         let queues = chosen_queues(config, kept_queues.as_ref(), &log);
-        let workers = mailboxes.len();
-        if !queues.0.is_empty() && workers > 1 {
-            return Err(StartError::QueuesOfOneWorker { device: id, workers });
-        }
         let restored =
             restored.and_then(|restored| restored.take(id, config.pipeline.as_ref(), &log));
         let mut is_recorded = false;
@@ -526,7 +511,7 @@ impl Running {
         let control = Control::new(
             Arc::clone(&shared),
             Arc::clone(&ports),
-            workers,
+            mailboxes.len(),
             queues.clone(),
             queue_log,
         );
@@ -535,7 +520,7 @@ impl Running {
         let of = |(port, own): (&u32, &queues::PortConfig)| {
             (*port, u32::try_from(own.queues.len()).unwrap_or(u32::MAX))
         };
-        plane.set_port_queues(queues.0.iter().map(of).collect());
+        shared.set_port_queues(queues.0.iter().map(of).collect());
         Ok(Self { shared, handle, plane, ports, queues })
     }
 

@@ -56,7 +56,7 @@ pub struct SwitchJson {
     /// Planimeter to the format.
     #[serde(default, deserialize_with = "queues")]
     pub queues: Configuration,
-    /// The path of a file of commands for simple_switch_CLI, which no other program can read.
+    /// The path of a file of commands for simple_switch_CLI, as it is written in the file.
     pub cli_input: Option<String>,
 }
 

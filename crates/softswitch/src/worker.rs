@@ -6,6 +6,8 @@
 //! a device together after each of its ports has had its turn. While packets arrive, the worker
 //! does not sleep and makes no system calls other than those of its queues. After several rounds
 //! without a packet it waits for all queues together.
+//!
+//! The first worker owns the queues of ports (`queues.rs`).
 
 mod injection;
 mod queues;
@@ -16,15 +18,11 @@ use self::queues::Queued;
 use crate::device::Shared;
 use crate::injected::Injected;
 use crate::log::Verbosity;
-use crate::mailbox::{Contents, Mailbox, Order};
+use crate::mailbox::{Contents, HandedOver, Mailbox, Order};
 use crate::ports::Ports;
 use ::queues::Configuration;
 use bytes::Bytes;
-use entities::Translations;
-use p4runtime::packet_io::SplitError;
-use p4runtime::proto::v1::PacketMetadata;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
-use p4runtime::session::Pipeline;
 use packetio::{BURST, Burst, Frame, Queue};
 use pipeline::{Batch, Detail, Output, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -79,8 +77,10 @@ pub(crate) struct Lane {
     from_port: Vec<(u32, &'static [u8])>,
     pending: Vec<&'static [u8]>,
     packet_ins: Vec<Bytes>,
-    /// The queues of the device's ports, if they have any.
+    /// The queues of the device's ports, if they have any and this worker owns them.
     queued: Queued,
+    /// Packets for queues that another worker owns, until the end of the burst.
+    handing_over: Vec<HandedOver>,
     /// Whether TCP segments that arrive as one super-frame may leave as one super-frame.
     keeps_whole: bool,
     /// A reused buffer with the number of payload bytes that follow the processed head of each
@@ -177,6 +177,11 @@ impl Worker {
                 lane.process(cpu_port, packets.iter().map(|(_, bytes)| &bytes[..]));
             });
         }
+        for HandedOver { device, port, content, received } in contents.handed_over {
+            if let Some(lane) = self.lanes.get_mut(device) {
+                lane.take_over(port, content, &received);
+            }
+        }
         for lane in &mut self.lanes {
             lane.hand_out();
         }
@@ -260,15 +265,18 @@ impl Lane {
             pending: Vec::new(),
             packet_ins: Vec::new(),
             queued: Queued::new(&Configuration::default(), 0, 0),
+            handing_over: Vec::new(),
             keeps_whole: false,
             beyond: Vec::new(),
             segment: Vec::new(),
         }
     }
 
-    /// Gives ports queues, whose packets take at most `memory` bytes. They belong to this worker,
-    /// so the switch must have no other if there are any.
+    /// Gives ports queues, whose packets take at most `memory` bytes, if this worker owns them.
     pub(crate) fn with_queues(self, configuration: &Configuration, memory: u64) -> Self {
+        if !self.owns_queues() {
+            return self;
+        }
         Self { queued: Queued::new(configuration, self.shared.id, memory), ..self }
     }
 
@@ -346,7 +354,7 @@ impl Lane {
     fn process_all(&mut self, port: u32, from_port: &[(u32, &[u8])]) {
         let received = from_port.iter().map(|(_, packet)| *packet);
         self.shared.log.packets(self.shared.id, ["received", "on"], port, received);
-        if !self.queued.is_empty() {
+        if self.serves_queues() {
             self.process_queued(port, from_port);
             return;
         }
@@ -370,6 +378,7 @@ impl Lane {
                 self.set_queue_depths(true);
             }
         }
+        self.hand_over_late();
     }
 
     /// Returns the time since the device was started.
@@ -478,9 +487,9 @@ impl Lane {
         let count = self.packet_ins.len();
         tallies.packet_ins.add(count);
         let shared = &self.shared;
-        let splitter = PacketInSplitter::of(shared);
+        let headers = shared.headers();
         let packets = self.packet_ins.drain(..).filter_map(|packet| {
-            let parts = splitter.split(packet);
+            let parts = headers.split(packet);
             let parts = parts.inspect_err(|error| shared.log_dropped_packet_in(error));
             let (metadata, payload) = parts.ok()?;
             let metadata = PacketInMetadata::Fields(metadata);
@@ -489,28 +498,6 @@ impl Lane {
         let packets: Vec<_> = packets.collect();
         let queued = self.handle.send_batch(packets).unwrap_or(0);
         tallies.packet_ins_dropped.add(count.saturating_sub(queued));
-    }
-}
-
-/// The division of packets for controllers into the fields of the program's controller header and
-/// the packet behind it.
-struct PacketInSplitter {
-    pipeline: Option<Arc<Pipeline>>,
-    translations: Option<Arc<Translations>>,
-}
-
-impl PacketInSplitter {
-    fn of(shared: &Shared) -> Self {
-        let pipeline = shared.running().filter(|pipeline| pipeline.packet_in().is_some());
-        let translations = pipeline.as_ref().and_then(|_| shared.translations());
-        Self { pipeline, translations }
-    }
-
-    fn split(&self, packet: Bytes) -> Result<(Vec<PacketMetadata>, Bytes), SplitError> {
-        match self.pipeline.as_deref().and_then(|pipeline| pipeline.packet_in()) {
-            Some(layout) => layout.split(packet, self.translations.as_deref()),
-            None => Ok((Vec::new(), packet)),
-        }
     }
 }
 

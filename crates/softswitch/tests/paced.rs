@@ -53,12 +53,18 @@ V1Switch(p(), v(), i(), e(), v(), d()) main;
 
 #[test]
 fn the_interpreter_sends_by_the_model_of_the_queues() {
-    packets_leave_by_the_model(Path::Interpreter);
+    packets_leave_by_the_model(Path::Interpreter, 1);
 }
 
 #[test]
 fn machine_code_sends_by_the_model_of_the_queues() {
-    packets_leave_by_the_model(Path::Compiled);
+    packets_leave_by_the_model(Path::Compiled, 1);
+}
+
+#[test]
+fn two_workers_send_by_one_model_of_the_queues() {
+    packets_leave_by_the_model(Path::Interpreter, 2);
+    packets_leave_by_the_model(Path::Compiled, 2);
 }
 
 /// A packet that left, with what egress wrote into it.
@@ -77,15 +83,15 @@ impl Seen {
     }
 }
 
-fn packets_leave_by_the_model(path: Path) {
+fn packets_leave_by_the_model(path: Path, workers: usize) {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("send", &namespace, "receive", 1500);
     namespace.link("transmit", &namespace, "count", 1500);
     namespace.run(|| {
-        let open = |name| af_packet::open(name, 1).expect("an interface");
-        let (mut send, mut count) = (open("send"), open("count"));
-        let ports = vec![(2, open("transmit")), (1, open("receive"))];
-        let switch = switch(path, ports, 1).expect("it starts");
+        let open = |name, queues| af_packet::open(name, queues).expect("an interface");
+        let (mut send, mut count) = (open("send", 1), open("count", 1));
+        let ports = vec![(2, open("transmit", workers)), (1, open("receive", workers))];
+        let switch = switch(path, ports, workers).expect("it starts");
         for number in 0..PACKETS {
             assert_eq!(send.queues[0].transmit(&packet(number)), Transmitted::Taken);
         }
@@ -144,13 +150,6 @@ fn check(seen: &[Seen], state: &DeviceState) {
             |one: &&Seen| one.is_urgent() && one.entered + 1 < low.start && one.start > low.start;
         assert!(!seen.iter().any(|one| waits(&one)), "{low:?} in {seen:?}");
     }
-}
-
-#[test]
-fn ports_with_queues_need_one_worker() {
-    let error = switch(Path::Interpreter, Vec::new(), 2).expect_err("two workers");
-    assert!(matches!(error, StartError::QueuesOfOneWorker { device: 1, workers: 2 }), "{error}");
-    assert!(error.to_string().contains("--workers 1"), "{error}");
 }
 
 fn switch(path: Path, ports: Vec<(u32, Port)>, workers: usize) -> Result<Switch, StartError> {

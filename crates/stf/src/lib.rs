@@ -19,6 +19,7 @@ mod report;
 mod resolve;
 mod run;
 mod script;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod ways;
@@ -30,11 +31,13 @@ pub use outcome::{Crossing, End, Options, QueueRecord, Report};
 pub use parse::SyntaxError;
 pub use run::{run, run_covered};
 pub use script::{
-    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
-    Statement, StatementKind, Unit,
+    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Operand, Pattern,
+    PortOperand, Rate, Script, Statement, StatementKind, Unit,
 };
+pub use strings::port_before;
 pub use ways::{Disagreement, Ran, disagreements};
 
+use entities::EntityError;
 use pipeline::{ControlError, RunError};
 use std::time::Duration;
 
@@ -133,15 +136,23 @@ pub enum StfError {
     /// A statement configures a single switch, but the script is for a network of switches.
     #[error(
         "a statement for one switch of a network begins with `on` and its name, such as `on s1 add ...`; the network \
-         itself has packet, expect, no_packet, source, check_delay, check_packets, at and wait"
+         itself has packet, expect, no_packet, source, sender, check_delay, check_packets, at and wait"
     )]
     NotInNetwork,
     /// A statement about queues stands in a script for a single switch, where no time passes.
     #[error("queues need virtual time: run the script with --topology")]
     QueuesWithoutNetwork,
     /// A statement is for a network of switches, but the script runs on a single switch.
-    #[error("source, on, check_delay and check_packets need a network (--topology)")]
+    #[error("source, sender, on, check_delay and check_packets need a network (--topology)")]
     OnlyInNetwork,
+    /// An `at` starts too many senders.
+    #[error("an `at` starts at most {most} senders, not {times}")]
+    ManySenders {
+        /// The number in the script.
+        times: u32,
+        /// The largest number.
+        most: u32,
+    },
     /// A statement that follows `on` refers to other statements or to packets.
     #[error(
         "`on` takes statements about tables, counters, registers, meters and clone sessions that need no other \
@@ -159,6 +170,17 @@ pub enum StfError {
     /// A statement names a port that the network does not have.
     #[error("the network has no port {0} to the outside")]
     NoPort(u32),
+    /// A script has a string where the program has no type that is translated to strings.
+    #[error("the {what} takes no string, so \"{text}\" has no number; write a number")]
+    NoText {
+        /// The key, parameter or port.
+        what: String,
+        /// The string.
+        text: String,
+    },
+    /// A string has no number.
+    #[error(transparent)]
+    Text(#[from] EntityError),
     /// The switch refuses an operation that a statement requests.
     #[error(transparent)]
     Control(#[from] ControlError),

@@ -1,104 +1,39 @@
 //! Runs a script on several switches that are connected by links.
 //!
 //! To the script, the network looks like one switch, whose ports are those without a link. Sources
-//! send beside the statements of the script. Links
-//! neither delay nor lose packets. Without queues, a packet crosses the whole network at one point
-//! in time. At a port with queues it waits, in virtual time, and reaches the other end of the link
-//! when its last bit has left.
+//! and senders send beside the statements of the script. Links neither delay nor lose packets.
+//! Without queues, a packet crosses the whole network at one point in time. At a port with queues it
+//! waits, in virtual time, and reaches the other end of the link when its last bit has left.
 
 mod agenda;
+mod congestion;
+mod senders;
 mod sources;
+mod switches;
 mod travel;
 
+pub use self::switches::{Covered, Network};
+
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
 use self::agenda::{Agenda, Rank};
+use self::senders::Sender;
 use self::sources::Source;
+use self::switches::coverage_of;
 use self::travel::{Event, Journey, Origin, Travel, Travelling};
-use super::StfError;
 use super::books::Books;
 use super::outcome::{End, Options, QueueRecord, Report};
 use super::run::{Command, run_on};
-use super::script::{Script, Statement, StatementKind};
+use super::script::{Arrivals, Script, Statement, StatementKind};
+use super::{StfError, strings};
 use ir::Architecture;
-use pipeline::{Coverage, QueuedPorts, Switch};
+use pipeline::{QueuedPorts, Switch};
 use queues::Configuration;
 
-/// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
-/// circulate in a loop.
-const MAX_HOPS: usize = 64;
-
-/// The largest number of copies that one packet may become. In a loop of switches, the number of
-/// copies can double with each round.
-const MAX_COPIES: usize = 4096;
-
-/// Switches, the links between them, and their ports to the outside.
-#[derive(Default)]
-pub struct Network {
-    switches: Vec<(String, Switch)>,
-    /// The port at the other end of each link. A link has an element for each of its two ends.
-    links: BTreeMap<End, End>,
-    /// The ports to the outside, by the numbers that scripts use for them. Each has a name for
-    /// messages.
-    outside: BTreeMap<u32, (End, String)>,
-    /// The number of each port in `outside`.
-    numbers: BTreeMap<End, u32>,
-    /// The queues of the ports of switches that have any.
-    queues: BTreeMap<usize, Configuration>,
-}
-
-impl Network {
-    /// Adds a switch to the network, and returns its index. The switch must have just been loaded.
-    pub fn switch(&mut self, name: impl Into<String>, switch: Switch) -> usize {
-        self.switches.push((name.into(), switch));
-        self.switches.len() - 1
-    }
-
-    /// Adds a link between two ports to the network.
-    pub fn link(&mut self, one: End, other: End) {
-        self.links.insert(one, other);
-        self.links.insert(other, one);
-    }
-
-    /// Declares a port of the network to the outside. `number` is the number that scripts use for
-    /// it, and `name` its name in messages.
-    pub fn outside(&mut self, number: u32, end: End, name: impl Into<String>) {
-        self.outside.insert(number, (end, name.into()));
-        self.numbers.insert(end, number);
-    }
-
-    /// Gives ports of a switch queues.
-    pub fn set_queues(&mut self, switch: usize, configuration: Configuration) {
-        self.queues.insert(switch, configuration);
-    }
-
-    /// Returns the switch with this index, to configure it before a script runs.
-    pub fn switch_mut(&mut self, index: usize) -> Option<&mut Switch> {
-        self.switches.get_mut(index).map(|(_, switch)| switch)
-    }
-
-    fn name(&self, switch: usize) -> &str {
-        self.switches.get(switch).map_or("", |(name, _)| name)
-    }
-
-    /// Returns the number that scripts use for a port, or `None` if it is not declared as a port to
-    /// the outside.
-    fn number(&self, end: End) -> Option<u32> {
-        self.numbers.get(&end).copied()
-    }
-}
-
-/// The coverage of a program that several switches of a network may run.
-#[derive(Debug)]
-pub struct Covered {
-    /// The coverage of the program, added up over its switches.
-    pub coverage: Coverage,
-    /// The indices of the switches that run the program. A switch belongs to at most one program.
-    pub switches: Vec<usize>,
-}
+/// The largest number of senders that one statement starts.
+const MAX_SENDERS: u32 = 1000;
 
 /// Runs a script against a network. Its switches must already be configured, because statements
 /// that apply to a single switch are refused.
@@ -124,7 +59,14 @@ pub fn run_network_covered(
     options: Options,
     covered: &mut [Covered],
 ) -> Result<Report, (usize, StfError)> {
-    for (index, (_, switch)) in network.switches.iter_mut().enumerate() {
+    for (index, (name, switch)) in network.switches.iter_mut().enumerate() {
+        let kinds = script.statements.iter().filter_map(|statement| match &statement.kind {
+            StatementKind::On { switch, statement } if switch.as_str() == name.as_str() => {
+                Some(&**statement)
+            }
+            _ => None,
+        });
+        strings::reserve(switch.program(), switch.translated(), kinds);
         if let Some(coverage) = coverage_of(covered, index) {
             coverage.note_entries(switch);
         }
@@ -149,6 +91,7 @@ pub fn run_network_covered(
         left: Vec::new(),
         pending: Vec::new(),
         sources: Vec::new(),
+        senders: Vec::new(),
     };
     // A check is about all packets of the script, wherever it stands.
     for Statement { line, kind } in &script.statements {
@@ -163,6 +106,7 @@ pub fn run_network_covered(
     for origin in travel.pending.iter().filter(|origin| !origin.has_left.get()) {
         books.vanishes(origin.line);
     }
+    travel.report_senders(&mut books);
     books.report.queues = records(&travel);
     Ok(books.finish(options))
 }
@@ -203,16 +147,28 @@ fn statement(
     match kind {
         StatementKind::Packet { port, data } => {
             for _ in 0..books.arrivals() {
-                packet(travel, books, line, (*port, data))?;
+                packet(travel, books, line, (port.number()?, data))?;
             }
         }
         StatementKind::Source { port, data } => {
-            let Some((at, _)) = travel.network.outside.get(port) else {
-                return Err(StfError::NoPort(*port));
+            let port = port.number()?;
+            let Some((at, _)) = travel.network.outside.get(&port) else {
+                return Err(StfError::NoPort(port));
             };
             let arrivals = books.source_arrivals();
-            let source = Source { line, port: *port, at: *at, data: data.clone(), arrivals };
+            let source = Source { line, port, at: *at, data: data.clone(), arrivals };
             travel.begin_source(source);
+        }
+        StatementKind::Sender { from, to, data, back, until } => {
+            let outside = &travel.network.outside;
+            let (from, to) = (from.number()?, to.number()?);
+            let Some((at, _)) = outside.get(&from) else { return Err(StfError::NoPort(from)) };
+            if !outside.contains_key(&to) {
+                return Err(StfError::NoPort(to));
+            }
+            let (data, back, until) = (data.clone(), *back, *until);
+            let sender = Sender { line, from, to, at: *at, data, back, until };
+            senders(travel, &sender, books.source_arrivals())?;
         }
         StatementKind::On { switch, statement } => {
             for _ in 0..books.arrivals() {
@@ -230,10 +186,13 @@ fn statement(
                 return Err(StfError::NoPort(*unknown));
             }
         }
-        StatementKind::Expect { port, .. } if !travel.network.outside.contains_key(port) => {
-            return Err(StfError::NoPort(*port));
+        StatementKind::Expect { port, pattern } => {
+            let port = port.number()?;
+            if !travel.network.outside.contains_key(&port) {
+                return Err(StfError::NoPort(port));
+            }
+            books.expect(line, port, pattern.clone());
         }
-        StatementKind::Expect { port, pattern } => books.expect(line, *port, pattern.clone()),
         StatementKind::NoPacket => match books.last_line {
             Some(line) if travel.has_queues => books.no_packet_of(line),
             _ => books.no_packet(),
@@ -252,6 +211,19 @@ fn statement(
         StatementKind::HalfByte => return Err(StfError::HalfByte),
         StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
         _ => return Err(StfError::NotInNetwork),
+    }
+    Ok(())
+}
+
+/// Begins senders of one kind at the times of `arrivals`.
+fn senders(travel: &mut Travel<'_>, sender: &Sender, arrivals: Arrivals) -> Result<(), StfError> {
+    let Arrivals { first, every, times } = arrivals;
+    if times > MAX_SENDERS {
+        return Err(StfError::ManySenders { times, most: MAX_SENDERS });
+    }
+    for number in 0..times {
+        let later = every.saturating_mul(number);
+        travel.begin_sender(sender.clone(), first.saturating_add(later));
     }
     Ok(())
 }
@@ -303,6 +275,7 @@ fn packet(
         port,
         from: books.report.port(port),
         is_of_source: false,
+        transmission: None,
         copies: Cell::new(0),
         has_left: Cell::new(false),
     });
@@ -318,8 +291,4 @@ fn packet(
         books.leaves(line, left);
     }
     Ok(())
-}
-
-fn coverage_of(covered: &mut [Covered], switch: usize) -> Option<&mut Coverage> {
-    covered.iter_mut().find(|one| one.switches.contains(&switch)).map(|one| &mut one.coverage)
 }

@@ -106,6 +106,11 @@ impl Number {
         u64::from_str_radix(&self.digits, self.base.radix()).ok()
     }
 
+    /// Returns the number, or `None` if it is not below 2^128 or has a `*`.
+    pub(super) fn to_u128(&self) -> Option<u128> {
+        u128::from_str_radix(&self.digits, self.base.radix()).ok()
+    }
+
     /// Returns a mask of the bits that the written digits determine: `0xf0f` for `0x1*2`. Leading
     /// digits that are not written are not in the mask, as in p4c's runner. A decimal number
     /// determines all bits.

@@ -63,7 +63,8 @@ pub struct Report {
     /// The name of the network's switch to which each element of `trace` belongs. Empty if the
     /// script ran on a single switch.
     pub passed: Vec<String>,
-    /// The names of a network's ports to the outside, by the number that scripts use.
+    /// The names of a network's ports to the outside, by the number that scripts use, or those of
+    /// the ports that a script for one switch names by strings.
     pub port_names: BTreeMap<u32, String>,
     /// The packets that each switch of a network received, from outside or through a link. Each has
     /// its time, port and bytes.

@@ -1,15 +1,17 @@
 //! Parses the text of a script to a [`Script`].
 
 mod measured;
+mod strings;
 
 use std::time::Duration;
 
 use queues::Configuration;
 
+use self::strings::without_comment;
 use super::number::Number;
 use super::script::{
-    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Pattern, Rate, Script,
-    Statement, StatementKind, Unit,
+    Arrivals, Call, Cell, Comparison, Condition, Indirect, MatchText, Operand, Pattern,
+    PortOperand, Rate, Script, Statement, StatementKind, Unit,
 };
 
 /// The error for a line of a script that is not a valid statement.
@@ -49,6 +51,7 @@ impl Script {
                 StatementKind::Packet { .. }
                     | StatementKind::Expect { .. }
                     | StatementKind::Source { .. }
+                    | StatementKind::Sender { .. }
             )
         });
         errors.extend(statements.iter().filter_map(|Statement { line, kind }| {
@@ -65,9 +68,10 @@ impl Script {
     }
 }
 
-const KEYWORDS: [&str; 36] = [
+const KEYWORDS: [&str; 37] = [
     "at",
     "source",
+    "sender",
     "on",
     "check_delay",
     "check_packets",
@@ -136,14 +140,14 @@ struct Source {
 fn logical_lines(text: &str) -> Vec<Source> {
     let mut lines: Vec<Source> = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let line = line.split('#').next().unwrap_or_default();
+        let line = without_comment(line);
         let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
         if first.is_empty() {
             continue;
         }
         match lines.last_mut() {
-            // A `packet`, `expect` or `source` ends with its line. Every other statement may continue until
-            // it is complete.
+            // A `packet`, `expect`, `source` or `sender` ends with its line. Every other statement may
+            // continue until it is complete.
             Some(before)
                 if !KEYWORDS.contains(&first.as_str())
                     && !takes_data(&before.text)
@@ -161,7 +165,7 @@ fn logical_lines(text: &str) -> Vec<Source> {
 
 fn takes_data(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default().to_lowercase();
-    ["packet", "expect", "source"].contains(&first.as_str())
+    ["packet", "expect", "source", "sender"].contains(&first.as_str())
 }
 
 /// A position in the text of a statement.
@@ -296,18 +300,19 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     };
     let kind = match word.as_str() {
         "packet" => {
-            let port = cursor.small("a port number")?;
+            let port = cursor.port()?;
             match packet_data(cursor)? {
                 Some(data) => StatementKind::Packet { port, data },
                 None => StatementKind::HalfByte,
             }
         }
         "expect" => {
-            let port = cursor.small("a port number")?;
+            let port = cursor.port()?;
             StatementKind::Expect { port, pattern: pattern(cursor)? }
         }
         "at" => at(cursor)?,
         "source" => measured::source(cursor)?,
+        "sender" => measured::sender(cursor)?,
         "on" => measured::on(cursor)?,
         "check_delay" => measured::check_delay(cursor)?,
         "check_packets" => measured::check_packets(cursor)?,
@@ -352,7 +357,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
         "check_counter" => check_counter(cursor)?,
         "mirroring_add" => StatementKind::MirroringAdd {
             session: cursor.small("a clone session")?,
-            port: cursor.small("a port number")?,
+            port: cursor.port()?,
         },
         "mirroring_add_mc" => StatementKind::MirroringAddGroup {
             session: cursor.small("a clone session")?,
@@ -379,7 +384,7 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
         }
         "mc_set_lag_membership" => StatementKind::LagMembers {
             lag: cursor.small("the number of a link aggregation group")?,
-            ports: ports(cursor)?,
+            ports: several(cursor, Cursor::port)?,
         },
         "mc_node_associate" => StatementKind::NodeAssociate {
             group: cursor.small("a multicast group")?,
@@ -532,7 +537,10 @@ fn match_text(cursor: &mut Cursor<'_>) -> Result<MatchText, SyntaxError> {
         cursor.take("*");
         return Ok(MatchText::Any);
     }
-    let value = cursor.number()?;
+    let value = match cursor.operand()? {
+        Operand::Text(text) => return Ok(MatchText::Text(text)),
+        Operand::Number(value) => value,
+    };
     Ok(if cursor.take("/") {
         MatchText::Prefix(value, cursor.small("the length of a prefix")?)
     } else if cursor.take("&&&") {
@@ -549,7 +557,7 @@ fn call(cursor: &mut Cursor<'_>) -> Result<Call, SyntaxError> {
     Ok(Call { action, arguments: arguments(cursor)? })
 }
 
-fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<(String, Number)>, SyntaxError> {
+fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<(String, Operand)>, SyntaxError> {
     cursor.require("(")?;
     let mut arguments = Vec::new();
     if cursor.take(")") {
@@ -558,7 +566,7 @@ fn arguments(cursor: &mut Cursor<'_>) -> Result<Vec<(String, Number)>, SyntaxErr
     loop {
         let name = cursor.name("a parameter")?;
         cursor.require(":")?;
-        arguments.push((name, cursor.number()?));
+        arguments.push((name, cursor.operand()?));
         if cursor.take(")") {
             return Ok(arguments);
         }
@@ -638,18 +646,25 @@ fn time(cursor: &mut Cursor<'_>) -> Result<Duration, SyntaxError> {
     })
 }
 
-fn ports(cursor: &mut Cursor<'_>) -> Result<Vec<u32>, SyntaxError> {
-    let mut ports = Vec::new();
+/// Parses operands up to `|` or the end of the statement.
+fn several<'t, T>(
+    cursor: &mut Cursor<'t>,
+    mut one: impl FnMut(&mut Cursor<'t>) -> Result<T, SyntaxError>,
+) -> Result<Vec<T>, SyntaxError> {
+    let mut operands = Vec::new();
     while !cursor.at_end() && !cursor.rest().starts_with('|') {
-        ports.push(cursor.small("a port number")?);
+        operands.push(one(cursor)?);
     }
-    Ok(ports)
+    Ok(operands)
 }
 
 /// Parses ports, and the link aggregation groups that may follow: `PORT ... [| LAG ...]`.
-fn ports_and_lags(cursor: &mut Cursor<'_>) -> Result<(Vec<u32>, Vec<u32>), SyntaxError> {
-    let ports = ports(cursor)?;
-    let lags = if cursor.take("|") { self::ports(cursor)? } else { Vec::new() };
+fn ports_and_lags(cursor: &mut Cursor<'_>) -> Result<(Vec<PortOperand>, Vec<u32>), SyntaxError> {
+    let ports = several(cursor, Cursor::port)?;
+    let lags = match cursor.take("|") {
+        true => several(cursor, |cursor| cursor.small("the number of a link aggregation group"))?,
+        false => Vec::new(),
+    };
     Ok((ports, lags))
 }
 

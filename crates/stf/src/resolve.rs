@@ -4,13 +4,14 @@
 //! `ingress.t1`. A full name is preferred, then an end of a name after a dot, then any end of a
 //! name. An end that two names of a kind share is refused.
 
-use super::StfError;
 use super::number::Number;
-use super::script::{Call, MatchText};
+use super::script::{Call, MatchText, Operand};
+use super::{StfError, strings};
+use entities::names;
 use ir::bits::Bits;
 use ir::{
-    ActionId, BinaryOperator, Expression, ExpressionKind, ExternId, Key, MatchKind, Program,
-    Projection, Table, TableId, Type, Value, VariableId,
+    ActionId, ActionParameter, BinaryOperator, Expression, ExpressionKind, ExternId, Key,
+    MatchKind, Program, Projection, Table, TableId, Type, Value, VariableId,
 };
 use pipeline::{ActionCall, FieldMatch, Switch};
 use std::collections::BTreeSet;
@@ -22,25 +23,21 @@ fn find<'n>(
     names: impl Iterator<Item = &'n str> + Clone,
     wanted: &str,
 ) -> Result<usize, StfError> {
-    let at_dot = |name: &str| name.strip_suffix(wanted).is_some_and(|before| before.ends_with('.'));
     // Scripts for BPF use the names of the generated C code: `pipe_t` for `pipe.t`, and `_NoAction`
     // for `NoAction`.
     let in_c = |name: &str| name.replace('.', "_") == wanted.strip_prefix('_').unwrap_or(wanted);
-    let ways: [&dyn Fn(&str) -> bool; 4] =
-        [&|name| name == wanted, &at_dot, &|name| name.ends_with(wanted), &in_c];
-    for is_meant in ways {
-        let mut found = names.clone().enumerate().filter(|(_, name)| is_meant(name));
-        match (found.next(), found.next()) {
-            (Some((position, _)), None) => return Ok(position),
-            (Some((_, first)), Some((_, second))) => {
-                return Err(StfError::Ambiguous {
-                    kind,
-                    name: wanted.to_owned(),
-                    first: first.to_owned(),
-                    second: second.to_owned(),
-                });
-            }
-            _ => {}
+    let at_dot = |name: &str| names::is_end(name, wanted);
+    let at_any = |name: &str| name.ends_with(wanted);
+    match names::only(names.clone(), &[&|name| name == wanted, &at_dot, &at_any, &in_c]) {
+        Ok(Some(position)) => return Ok(position),
+        Ok(None) => {}
+        Err([first, second]) => {
+            return Err(StfError::Ambiguous {
+                kind,
+                name: wanted.to_owned(),
+                first: first.to_owned(),
+                second: second.to_owned(),
+            });
         }
     }
     let mut known: Vec<&str> = names.take(12).collect();
@@ -70,10 +67,7 @@ pub(super) fn check_unique_end(
         .map(|action| action.name.as_str())
         .collect();
     for (kind, names, wanted) in [("table", tables, table), ("action", actions, action)] {
-        let is_end = |name: &&str| {
-            let before = name.strip_suffix(wanted);
-            before.is_some_and(|before| before.is_empty() || before.ends_with('.'))
-        };
+        let is_end = |name: &&str| *name == wanted || entities::names::is_end(name, wanted);
         if names.iter().filter(|name| is_end(name)).count() != 1 {
             return Err(StfError::NotUnique { kind, name: wanted.to_owned() });
         }
@@ -99,6 +93,27 @@ pub(super) fn instance(
     Ok(ExternId(position as u32))
 }
 
+/// Returns the action that a call means: one of `table`, or of any table if there is none.
+pub(super) fn action(
+    program: &Program,
+    table: Option<&Table>,
+    call: &Call,
+) -> Result<ActionId, StfError> {
+    let actions: Vec<ActionId> = match table {
+        Some(table) => table.actions.iter().map(|reference| reference.action).collect(),
+        None => (0..program.actions.len()).map(|position| ActionId(position as u32)).collect(),
+    };
+    let names = actions
+        .iter()
+        .map(|id| program.actions.get(id.index()).map_or("", |action| action.name.as_str()));
+    let position = find("action", names, &call.action)?;
+    actions.get(position).copied().ok_or_else(|| unknown_action(call))
+}
+
+fn unknown_action(call: &Call) -> StfError {
+    StfError::Unknown { kind: "action", name: call.action.clone(), known: String::new() }
+}
+
 /// Resolves a call of an action of `table`, or of any table if there is none, with its arguments in
 /// the order of the parameters.
 pub(super) fn call(
@@ -108,36 +123,18 @@ pub(super) fn call(
     strict: bool,
 ) -> Result<ActionCall, StfError> {
     let program = switch.program();
-    let actions: Vec<ActionId> = match table {
-        Some(table) => table.actions.iter().map(|reference| reference.action).collect(),
-        None => (0..program.actions.len()).map(|position| ActionId(position as u32)).collect(),
-    };
-    let names = actions
-        .iter()
-        .map(|id| program.actions.get(id.index()).map_or("", |action| action.name.as_str()));
-    let position = find("action", names, &call.action)?;
-    let Some((id, action)) =
-        actions.get(position).and_then(|id| Some((*id, program.actions.get(id.index())?)))
-    else {
-        return Err(StfError::Unknown {
-            kind: "action",
-            name: call.action.clone(),
-            known: String::new(),
-        });
-    };
+    let id = self::action(program, table, call)?;
+    let Some(action) = program.actions.get(id.index()) else { return Err(unknown_action(call)) };
+    let declared = action.parameters.iter().enumerate();
+    let declared: Vec<(usize, &ActionParameter)> =
+        declared.filter(|(_, parameter)| parameter.direction.is_none()).collect();
     let parameters: Vec<&str> =
-        action.control_plane_parameters().map(|parameter| parameter.name.as_str()).collect();
-    let widths = action.control_plane_parameters().map(|parameter| {
-        match program.types.find(parameter.type_id) {
-            Some(Type::Bits { width, signed }) => Some((width, signed)),
-            _ => None,
-        }
-    });
+        declared.iter().map(|(_, parameter)| parameter.name.as_str()).collect();
     // p4c's runner for BPF ignores the names and writes the values into a C struct in their order.
     let by_order = program.architecture.is_for_bpf()
         && call.arguments.len() == parameters.len()
         && call.arguments.iter().any(|(name, _)| !parameters.contains(&name.as_str()));
-    let renamed: Vec<(String, Number)>;
+    let renamed: Vec<(String, Operand)>;
     let given = if by_order {
         let names = parameters.iter().map(|name| (*name).to_owned());
         renamed = names.zip(call.arguments.iter().map(|(_, value)| value.clone())).collect();
@@ -152,37 +149,41 @@ pub(super) fn call(
             known: parameters.join(", "),
         });
     }
-    let arguments: Vec<Bits> = parameters
-        .iter()
-        .zip(widths)
-        .map(|(parameter, shape)| {
-            given
-                .iter()
-                .rev()
-                .find(|(name, _)| name == parameter)
-                .map(|(_, number)| {
-                    let in_bytes = shape.filter(|_| !strict);
-                    let cut =
-                        in_bytes.and_then(|(width, signed)| number.in_bytes_of(width, signed));
-                    cut.unwrap_or_else(|| number.to_shortest_bits())
-                })
-                .ok_or_else(|| StfError::Missing {
-                    action: action.name.clone(),
-                    parameter: (*parameter).to_owned(),
-                })
-        })
-        .collect::<Result<_, _>>()?;
+    let argument = |(position, parameter): &(usize, &ActionParameter)| {
+        let found = given.iter().rev().find(|(name, _)| *name == parameter.name);
+        let (_, operand) = found.ok_or_else(|| StfError::Missing {
+            action: action.name.clone(),
+            parameter: parameter.name.clone(),
+        })?;
+        let number = match operand {
+            Operand::Number(number) => number,
+            Operand::Text(text) => {
+                let translated = switch.translated();
+                let of = translated.of_parameter(id, *position);
+                let what = || format!("parameter {} of {}", parameter.name, action.name);
+                return strings::number(translated, of, text, what);
+            }
+        };
+        let shape = match program.types.find(parameter.type_id) {
+            Some(Type::Bits { width, signed }) if !strict => Some((width, signed)),
+            _ => None,
+        };
+        let cut = shape.and_then(|(width, signed)| number.in_bytes_of(width, signed));
+        Ok(cut.unwrap_or_else(|| number.to_shortest_bits()))
+    };
+    let arguments: Vec<Bits> = declared.iter().map(argument).collect::<Result<_, StfError>>()?;
     Ok(switch.action_call(id, &arguments)?)
 }
 
 /// Resolves the matches of an entry, key by key. An exact key that the script omits matches zero,
 /// and any other omitted key matches anything, as in p4c's runner.
 pub(super) fn matches(
-    program: &Program,
-    table: &Table,
+    switch: &Switch,
+    (id, table): (TableId, &Table),
     given: &[(String, MatchText)],
     strict: bool,
 ) -> Result<Vec<FieldMatch>, StfError> {
+    let program = switch.program();
     let mut matches: Vec<FieldMatch> = table
         .keys
         .iter()
@@ -200,7 +201,27 @@ pub(super) fn matches(
             None => key(table, name)?,
         };
         if let (Some(key), Some(place)) = (table.keys.get(position), matches.get_mut(position)) {
-            *place = field(program, key, text, strict)?;
+            *place = match text {
+                MatchText::Text(text) => {
+                    let translated = switch.translated();
+                    // P4Runtime has strings in exact and optional matches only.
+                    let of = match key.match_kind {
+                        MatchKind::Exact | MatchKind::Optional => translated.of_key(id, position),
+                        MatchKind::Lpm
+                        | MatchKind::Ternary
+                        | MatchKind::Range
+                        | MatchKind::Selector
+                        | MatchKind::Other(_) => None,
+                    };
+                    let what = || format!("key {}", key.name);
+                    FieldMatch::Exact(strings::number(translated, of, text, what)?)
+                }
+                MatchText::Value(_)
+                | MatchText::Prefix(..)
+                | MatchText::Mask(..)
+                | MatchText::Range(..)
+                | MatchText::Any => field(program, key, text, strict)?,
+            };
         }
     }
     Ok(matches)
@@ -238,7 +259,8 @@ fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
     }
 }
 
-fn key(table: &Table, given: &str) -> Result<usize, StfError> {
+/// Returns the position of the key that a name in a script means.
+pub(super) fn key(table: &Table, given: &str) -> Result<usize, StfError> {
     let given = stack_element(given);
     let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
     // Scripts also write `hdr.valid` or `hdr` for `hdr.$valid$`.
@@ -414,6 +436,7 @@ fn field(
         }
         (_, MatchText::Any) => FieldMatch::Any,
         (_, MatchText::Value(_)) => return Err(refused("a value")),
+        (_, MatchText::Text(_)) => return Err(refused("a string")),
         (_, MatchText::Prefix(..)) => return Err(refused("a prefix")),
         (_, MatchText::Mask(..)) => return Err(refused("a mask")),
         (_, MatchText::Range(..)) => return Err(refused("a range")),

@@ -8,8 +8,8 @@ use std::time::Duration;
 use super::books::Books;
 use super::observe::{Arrival, process};
 use super::outcome::{Options, Report};
-use super::script::{Call, Indirect, MatchText, Script, Statement, StatementKind};
-use super::{StfError, resolve};
+use super::script::{Call, Indirect, MatchText, PortOperand, Script, Statement, StatementKind};
+use super::{StfError, resolve, strings};
 use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
 use pipeline::{
     Batch, CloneSession, ControlError, Coverage, EntryAction, EntryHandle, FieldMatch, Group,
@@ -55,6 +55,8 @@ fn run_script(
     if let Some(coverage) = &mut coverage {
         coverage.note_entries(switch);
     }
+    let kinds = script.statements.iter().map(|statement| &statement.kind);
+    strings::reserve(switch.program(), switch.translated(), kinds);
     let is_psa = switch.program().architecture == Architecture::Psa;
     switch.follow_psa_switch(is_psa && !options.specification);
     switch.set_priority_queues(options.priority_queues);
@@ -135,6 +137,7 @@ fn stands_alone(kind: &StatementKind) -> bool {
         | StatementKind::At(_)
         | StatementKind::Queues { .. }
         | StatementKind::Source { .. }
+        | StatementKind::Sender { .. }
         | StatementKind::On { .. }
         | StatementKind::Check(_)
         | StatementKind::NoPacket
@@ -170,7 +173,9 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
         error,
         StfError::Unknown { .. } | StfError::Ambiguous { .. } | StfError::Missing { .. }
     );
-    !(looks_up && not_found)
+    // Strings are no part of p4c's scripts.
+    let is_of_string = matches!(error, StfError::NoText { .. } | StfError::Text(_));
+    !(looks_up && not_found || is_of_string)
 }
 
 const PROFILES: [&str; 4] =
@@ -239,21 +244,24 @@ impl<'s> Runner<'s> {
         }
         match kind {
             StatementKind::Packet { port, data } => {
+                let port = self.port(port)?;
                 for _ in 0..self.books.arrivals() {
-                    self.packet(line, *port, data);
+                    self.packet(line, port, data);
                 }
             }
             StatementKind::At(arrivals) => self.books.at(*arrivals)?,
             StatementKind::Queues { .. } => return Err(StfError::QueuesWithoutNetwork),
             StatementKind::Expect { port, pattern } => {
-                self.books.expect(line, *port, pattern.clone());
+                let port = self.port(port)?;
+                self.books.expect(line, port, pattern.clone());
             }
             StatementKind::NoPacket => self.books.no_packet(),
             StatementKind::HalfByte => return Err(StfError::HalfByte),
             StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
-            StatementKind::Source { .. } | StatementKind::On { .. } | StatementKind::Check(_) => {
-                return Err(StfError::OnlyInNetwork);
-            }
+            StatementKind::Source { .. }
+            | StatementKind::Sender { .. }
+            | StatementKind::On { .. }
+            | StatementKind::Check(_) => return Err(StfError::OnlyInNetwork),
             other => {
                 self.books.after_command = true;
                 self.command(line, other)?;
@@ -352,6 +360,20 @@ impl<'s> Runner<'s> {
         }
     }
 
+    /// Returns the number of a port.
+    fn port(&mut self, port: &PortOperand) -> Result<u32, StfError> {
+        let number = strings::port(self.switch.translated(), port)?;
+        if let PortOperand::Text(text) = port {
+            let name = || format!("port {text:?} ({number})");
+            self.books.report.port_names.entry(number).or_insert_with(name);
+        }
+        Ok(number)
+    }
+
+    fn ports(&mut self, ports: &[PortOperand]) -> Result<Vec<u32>, StfError> {
+        ports.iter().map(|port| self.port(port)).collect()
+    }
+
     fn call(&self, table: Option<TableId>, call: &Call) -> Result<pipeline::ActionCall, StfError> {
         let program = self.switch.program();
         let table = table.and_then(|table| program.tables.get(table.index()));
@@ -411,7 +433,7 @@ impl<'s> Runner<'s> {
     ) -> Result<Vec<FieldMatch>, StfError> {
         let program = self.switch.program();
         match program.tables.get(id.index()) {
-            Some(table) => resolve::matches(program, table, given, self.options.strict),
+            Some(table) => resolve::matches(self.switch, (id, table), given, self.options.strict),
             None => Err(ControlError::Unknown { kind: "table", name: id.0.to_string() }.into()),
         }
     }
@@ -495,7 +517,7 @@ impl<'s> Runner<'s> {
     fn replication(&mut self, line: usize, kind: &StatementKind) -> Result<(), StfError> {
         match kind {
             StatementKind::MirroringAdd { session, port } => {
-                let replicas = vec![Replica { port: *port, instance: 0 }];
+                let replicas = vec![Replica { port: self.port(port)?, instance: 0 }];
                 let config = CloneSession { replicas, ..CloneSession::default() };
                 self.switch.set_clone_session(*session, Some(config));
             }
@@ -531,18 +553,20 @@ impl<'s> Runner<'s> {
             StatementKind::NodeCreate { replication_id, ports, lags } => {
                 // BMv2's replication ids have 16 bits.
                 let replication_id = *replication_id as u16;
-                let (ports, lags) = (in_order(ports), in_order(lags));
+                let (ports, lags) = (in_order(self.ports(ports)?), in_order(lags.clone()));
                 self.nodes.push(MulticastNode { replication_id, ports, lags });
             }
             StatementKind::LagMembers { lag, ports } => {
-                self.lags.insert(*lag, in_order(ports));
+                let ports = in_order(self.ports(ports)?);
+                self.lags.insert(*lag, ports);
                 self.refresh_groups();
             }
             StatementKind::NodeUpdate { node, ports, lags } => {
                 let not_made = StfError::NotMade { kind: "node", name: node.to_string() };
+                let ports = in_order(self.ports(ports)?);
                 let found = self.nodes.get_mut(*node as usize).ok_or(not_made)?;
-                found.ports = in_order(ports);
-                found.lags = in_order(lags);
+                found.ports = ports;
+                found.lags = in_order(lags.clone());
                 self.refresh_groups();
             }
             StatementKind::NodeAssociate { group, node } => {
@@ -637,7 +661,7 @@ impl<'s> Runner<'s> {
     }
 }
 
-fn in_order(ports: &[u32]) -> Vec<u32> {
+fn in_order(ports: Vec<u32>) -> Vec<u32> {
     // BMv2 keeps the ports of a node in a bitmap.
-    ports.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect()
+    ports.into_iter().collect::<BTreeSet<u32>>().into_iter().collect()
 }

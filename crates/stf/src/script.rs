@@ -2,9 +2,11 @@
 //!
 //! STF is p4c's "simple test format", with one statement on each line. The module accepts the
 //! statements of p4c's runner for BMv2, and some forms of BMv2's own command line (`value&&&mask`,
-//! `low->high`). A line that does not start with a keyword continues the previous statement if that
-//! is incomplete. A `packet` or `expect` is never continued.
+//! `low->high`). Strings in quotes are values of translated types. A line that does not start with
+//! a keyword continues the previous statement if that is incomplete. A `packet` or `expect` is
+//! never continued.
 
+use super::StfError;
 use super::checks::Check;
 use super::number::Number;
 use queues::Configuration;
@@ -20,6 +22,36 @@ pub struct Arrivals {
     pub every: Duration,
     /// The number of arrivals.
     pub times: u32,
+}
+
+/// A value of a key or parameter in a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A number such as `0x12`.
+    Number(Number),
+    /// A string such as `"vrf-80"`, which controllers use for a value of a translated type.
+    Text(String),
+}
+
+/// A port in a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortOperand {
+    /// The number of the port.
+    Number(u32),
+    /// The string that controllers use for the port, such as `"Ethernet0"`.
+    Text(String),
+}
+
+impl PortOperand {
+    /// Returns the number of a port in a script of a network, where ports have no strings.
+    pub(super) fn number(&self) -> Result<u32, StfError> {
+        match self {
+            Self::Number(number) => Ok(*number),
+            Self::Text(text) => {
+                Err(StfError::NoText { what: "port".to_owned(), text: text.clone() })
+            }
+        }
+    }
 }
 
 /// A parsed script.
@@ -45,7 +77,7 @@ pub enum StatementKind {
     /// `packet 1 0102 03`: a packet arrives.
     Packet {
         /// The port on which the packet arrives.
-        port: u32,
+        port: PortOperand,
         /// The bytes of the packet.
         data: Vec<u8>,
     },
@@ -53,7 +85,7 @@ pub enum StatementKind {
     /// leave.
     Expect {
         /// The port on which the packet leaves.
-        port: u32,
+        port: PortOperand,
         /// The pattern with which the packet must begin, if there is one.
         pattern: Option<Pattern>,
     },
@@ -73,12 +105,28 @@ pub enum StatementKind {
     /// the statement, while later statements run.
     Source {
         /// The port on which the packets arrive.
-        port: u32,
+        port: PortOperand,
         /// The bytes of each packet.
         data: Vec<u8>,
     },
-    /// `on s1 register_read name 0`: a statement for one switch of a network, which runs at the time
-    /// that the script has reached.
+    /// `sender 1 2 until 20s back 40ms length 1250 0102`: from the time of the `at` before the
+    /// statement on, a sender fills the network as TCP does. Its window grows with each packet that
+    /// arrives, and shrinks when a packet is lost or arrives with an ECN mark.
+    Sender {
+        /// The port on which the packets arrive.
+        from: PortOperand,
+        /// The port by which they leave, which acknowledges them.
+        to: PortOperand,
+        /// The bytes of each packet.
+        data: Vec<u8>,
+        /// The time from the arrival of a packet to the arrival of its acknowledgement at the
+        /// sender.
+        back: Duration,
+        /// The time from which on nothing is sent.
+        until: Duration,
+    },
+    /// `on s1 register_read name 0`: a statement for one switch of a network, which runs at the
+    /// time that the script has reached.
     On {
         /// The name of the switch.
         switch: String,
@@ -185,7 +233,7 @@ pub enum StatementKind {
         /// The number of the clone session.
         session: u32,
         /// The port to which copies are sent.
-        port: u32,
+        port: PortOperand,
     },
     /// `mirroring_add_mc session group`.
     MirroringAddGroup {
@@ -214,7 +262,7 @@ pub enum StatementKind {
         /// The value of `egress_rid` in the copies.
         replication_id: u32,
         /// The ports, each of which receives one copy.
-        ports: Vec<u32>,
+        ports: Vec<PortOperand>,
         /// The link aggregation groups. Each receives one copy, through its first port.
         lags: Vec<u32>,
     },
@@ -223,7 +271,7 @@ pub enum StatementKind {
         /// The number of the multicast node.
         node: u32,
         /// The ports, each of which receives one copy.
-        ports: Vec<u32>,
+        ports: Vec<PortOperand>,
         /// The link aggregation groups. Each receives one copy, through its first port.
         lags: Vec<u32>,
     },
@@ -232,7 +280,7 @@ pub enum StatementKind {
         /// The number of the link aggregation group.
         lag: u32,
         /// The ports of the link aggregation group.
-        ports: Vec<u32>,
+        ports: Vec<PortOperand>,
     },
     /// `mc_node_associate group node`.
     NodeAssociate {
@@ -323,7 +371,7 @@ pub struct Call {
     /// The action, by its full name or the end of it.
     pub action: String,
     /// The name and value of each argument, in any order.
-    pub arguments: Vec<(String, Number)>,
+    pub arguments: Vec<(String, Operand)>,
 }
 
 /// The match of one key as written, before the key's match kind is known.
@@ -331,6 +379,8 @@ pub struct Call {
 pub enum MatchText {
     /// A value such as `0x12`, or `0x1*` with digits that match anything.
     Value(Number),
+    /// A string such as `"vrf-80"`, which controllers use for a value of a translated type.
+    Text(String),
     /// A value and the length of its prefix, such as `0x12/8`.
     Prefix(Number, u32),
     /// A value and a mask, such as `0x12&&&0xff`.

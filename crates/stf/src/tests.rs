@@ -1,7 +1,9 @@
 //! Tests of STF scripts: statements, errors and reports, on one small v1model program.
 
 mod queues;
+mod senders;
 mod sources;
+mod strings;
 
 use super::*;
 use p4lang::diagnostic::Style;

@@ -34,7 +34,7 @@ pub use text::{Part, Row, outline, text};
 /// The trace of a packet.
 pub use protos::trace::Trace;
 
-use pipeline::{Core, Detail, Output, RunError, Switch, Worker};
+use pipeline::{AtQueues, Core, Detail, Output, RunError, Switch, Worker};
 use std::time::Duration;
 
 /// A packet that a switch receives.
@@ -62,8 +62,19 @@ pub struct Contents {
 pub enum Effects {
     /// Everything: registers, counters, meters, entries, digests, random numbers.
     Lasting,
-    /// Nothing: the packet is only tried ([`Switch::try_process`]).
+    /// Nothing: the packet is only tried ([`Switch::try_process`]). It does not wait in queues.
     None,
+}
+
+impl Effects {
+    /// Returns where a packet that is tried ends at a port that has queues. The tree of what could
+    /// happen to a packet that is also processed ends where that packet waits.
+    fn at_queues(self) -> AtQueues {
+        match self {
+            Self::Lasting => AtQueues::Wait,
+            Self::None => AtQueues::Pass,
+        }
+    }
 }
 
 /// The outputs of a packet, and its trace.
@@ -100,13 +111,15 @@ pub trait Traceable {
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError>;
 
-    /// Tries a packet in the interpreter, and records its trace.
+    /// Tries a packet in the interpreter, and records its trace. `at_queues` is where it ends at a
+    /// port that has queues.
     ///
     /// # Errors
     /// Fails as [`Switch::try_process`] does.
     fn attempt(
         &mut self,
         arrival: Arrival<'_>,
+        at_queues: AtQueues,
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError>;
 }
@@ -133,9 +146,10 @@ impl Traceable for Switch {
     fn attempt(
         &mut self,
         arrival: Arrival<'_>,
+        at_queues: AtQueues,
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_process(arrival.port, arrival.packet, arrival.now, recorder)
+        self.try_process(arrival.port, arrival.packet, arrival.now, at_queues, recorder)
     }
 }
 
@@ -168,9 +182,10 @@ impl Traceable for Worker {
     fn attempt(
         &mut self,
         arrival: Arrival<'_>,
+        at_queues: AtQueues,
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_process(arrival.port, arrival.packet, arrival.now, recorder)
+        self.try_process(arrival.port, arrival.packet, arrival.now, at_queues, recorder)
     }
 }
 
@@ -186,7 +201,8 @@ pub fn trace_packet(
     effects: Effects,
 ) -> Traced {
     if let Some(limit) = contents.outcomes {
-        let (tried, trace) = all_outcomes(switch, arrival, contents.detail, limit);
+        let contents = (contents.detail, limit);
+        let (tried, trace) = enumerated(switch, arrival, contents, effects.at_queues());
         let outputs = match effects {
             Effects::Lasting => switch.process(arrival),
             Effects::None => tried,
@@ -198,7 +214,7 @@ pub fn trace_packet(
         Effects::Lasting => switch.record(arrival, &mut recorder),
         Effects::None => {
             switch.adopt_program();
-            switch.attempt(arrival, &mut recorder)
+            switch.attempt(arrival, effects.at_queues(), &mut recorder)
         }
     };
     let trace = match switch.program() {
@@ -206,6 +222,19 @@ pub fn trace_packet(
         None => without_program(arrival),
     };
     Traced { outputs, trace }
+}
+
+/// Tries a packet: returns what would leave, and leaves the state of the switch as it is. The
+/// packet does not wait in queues.
+///
+/// # Errors
+/// Fails as [`Switch::try_process`] does.
+pub fn try_packet(
+    switch: &mut impl Traceable,
+    arrival: Arrival<'_>,
+) -> Result<Vec<Output>, RunError> {
+    switch.adopt_program();
+    switch.attempt(arrival, Effects::None.at_queues(), &mut Recorder::new(Detail::Passes))
 }
 
 /// Enumerates the outcomes that a packet could have, without processing it. Returns the outputs
@@ -216,11 +245,20 @@ pub fn all_outcomes(
     detail: Detail,
     limit: u64,
 ) -> (Result<Vec<Output>, RunError>, Trace) {
+    enumerated(switch, arrival, (detail, limit), AtQueues::Wait)
+}
+
+fn enumerated(
+    switch: &mut impl Traceable,
+    arrival: Arrival<'_>,
+    (detail, limit): (Detail, u64),
+    at_queues: AtQueues,
+) -> (Result<Vec<Output>, RunError>, Trace) {
     switch.adopt_program();
     if switch.program().is_none() {
         return (Ok(Vec::new()), without_program(arrival));
     }
-    let mut attempt = |recorder: &mut Recorder| switch.attempt(arrival, recorder);
+    let mut attempt = |recorder: &mut Recorder| switch.attempt(arrival, at_queues, recorder);
     let found = outcomes::enumerate(&mut attempt, detail, limit);
     let trace = match switch.program() {
         Some(core) => message::Names(core).trace(arrival, &found.tree, &found.outputs),

@@ -5,7 +5,8 @@ use crate::recorder::{Alternative, Item};
 use crate::tree::{Next, Node, One};
 use crate::{Arrival, Trace};
 use bytes::Bytes;
-use ir::{ActionParameter, ExternCallee, TableId};
+use entities::schema::TranslatedTypeId;
+use ir::{ActionId, ActionParameter, ExternCallee, TableId};
 use pipeline::{
     ActionCall, Core, Event, ExternArgument, FieldMatch, Output, RunError, TableEntry, Value,
 };
@@ -38,6 +39,7 @@ impl Names<'_> {
             fault: outputs.as_ref().err().map(ToString::to_string).unwrap_or_default(),
             outcomes: None,
             resumed: false,
+            port_text: self.port_text(arrival.port),
         }
     }
 
@@ -59,11 +61,15 @@ impl Names<'_> {
             Next::Output { port, packet } => node::Next::Output(trace::Output {
                 port: *port,
                 packet: Bytes::copy_from_slice(packet),
+                port_text: self.port_text(*port),
             }),
             Next::Drop(reason) => node::Next::Drop(trace::Drop { reason: (*reason).to_owned() }),
-            Next::Wait { port, queue, length } => {
-                node::Next::Wait(trace::Wait { port: *port, queue: *queue, length: *length })
-            }
+            Next::Wait { port, queue, length } => node::Next::Wait(trace::Wait {
+                port: *port,
+                queue: *queue,
+                length: *length,
+                port_text: self.port_text(*port),
+            }),
             Next::Fault(error) => node::Next::Fault(trace::Fault { error: error.clone() }),
             Next::Cut(limit) => node::Next::Cut(trace::Cut { limit: limit.clone() }),
             Next::All(copies) => {
@@ -118,12 +124,13 @@ impl Names<'_> {
     /// Returns an action that did not run.
     fn call(&self, call: &ActionCall) -> trace::Action {
         let action = self.0.program().actions.get(call.action.index());
-        let parameters = action.into_iter().flat_map(|action| action.control_plane_parameters());
+        let parameters = action.into_iter().flat_map(|action| action.parameters.iter().enumerate());
+        let parameters = parameters.filter(|(_, parameter)| parameter.direction.is_none());
         trace::Action {
             name: action.map(|action| action.name.clone()).unwrap_or_default(),
             parameters: parameters
                 .zip(&call.arguments)
-                .map(|(one, value)| self.parameter(one, value))
+                .map(|((position, one), value)| self.parameter((call.action, position), one, value))
                 .collect(),
             events: Vec::new(),
             is_empty: action.is_none_or(|action| action.body.is_empty()),
@@ -161,6 +168,7 @@ impl Names<'_> {
                 port: *port,
                 length: *length as u64,
                 path: (*path).to_owned(),
+                port_text: self.port_text(*port),
             }),
             Event::Block { name, .. } => Kind::Block(trace::Block { name: name.clone() }),
             Event::State { parser, state } => {
@@ -176,9 +184,12 @@ impl Names<'_> {
             Event::Rejected { error } => Kind::Reject(trace::Reject { error: error.clone() }),
             Event::Table { table, keys } => {
                 let declared = program.tables.get(table.index())?;
-                let keys = declared.keys.iter().zip(keys).map(|(key, value)| {
+                let keys = declared.keys.iter().zip(keys).enumerate();
+                let keys = keys.map(|(position, (key, value))| {
                     let form = Form::of(&key.annotations);
-                    field(&key.name, self.value(value, key.expression.type_id, form))
+                    let text = self.text(self.0.translated().of_key(*table, position), value);
+                    let value = self.value(value, key.expression.type_id, form);
+                    trace::Field { name: key.name.clone(), value, text }
                 });
                 Kind::Table(trace::Table {
                     name: declared.name.clone(),
@@ -209,10 +220,13 @@ impl Names<'_> {
             }
             Event::Action { action, table, arguments } => {
                 let declared = program.actions.get(action.index())?;
-                let parameters = declared.parameters.iter().zip(arguments);
+                let parameters = declared.parameters.iter().zip(arguments).enumerate();
+                let parameters = parameters.map(|(position, (one, value))| {
+                    self.parameter((*action, position), one, value)
+                });
                 let action = trace::Action {
                     name: declared.name.clone(),
-                    parameters: parameters.map(|(one, value)| self.parameter(one, value)).collect(),
+                    parameters: parameters.collect(),
                     events: Vec::new(),
                     is_empty: declared.body.is_empty(),
                 };
@@ -269,16 +283,48 @@ impl Names<'_> {
     /// Returns the keys that an entry compares, with its matches.
     fn matches(&self, table: TableId, entry: &TableEntry) -> Vec<trace::Field> {
         let keys = self.0.program().tables.get(table.index()).map_or(&[][..], |table| &table.keys);
-        let compared = keys.iter().zip(&entry.matches);
-        let compared = compared.filter(|(_, found)| !matches!(found, FieldMatch::Any));
-        compared
-            .map(|(key, found)| field(&key.name, Form::of(&key.annotations).write_match(found)))
-            .collect()
+        let compared = keys.iter().zip(&entry.matches).enumerate();
+        let compared = compared.filter(|(_, (_, found))| !matches!(found, FieldMatch::Any));
+        let field = |(position, (key, found)): (usize, (&ir::Key, &FieldMatch))| {
+            let translated = self.0.translated();
+            // P4Runtime has strings in exact and optional matches only.
+            let text = match found {
+                FieldMatch::Exact(bits) => {
+                    translated.text(translated.of_key(table, position), bits)
+                }
+                FieldMatch::Lpm { .. }
+                | FieldMatch::Ternary { .. }
+                | FieldMatch::Range { .. }
+                | FieldMatch::Any => None,
+            };
+            let value = Form::of(&key.annotations).write_match(found);
+            trace::Field { name: key.name.clone(), value, text }
+        };
+        compared.map(field).collect()
     }
 
-    fn parameter(&self, declared: &ActionParameter, value: &Value) -> trace::Field {
+    /// Returns a parameter, whose action and position are given, with its value.
+    fn parameter(
+        &self,
+        (action, position): (ActionId, usize),
+        declared: &ActionParameter,
+        value: &Value,
+    ) -> trace::Field {
         let form = Form::of(&declared.annotations);
-        field(&declared.name, self.value(value, declared.type_id, form))
+        let text = self.text(self.0.translated().of_parameter(action, position), value);
+        let value = self.value(value, declared.type_id, form);
+        trace::Field { name: declared.name.clone(), value, text }
+    }
+
+    /// Returns the string that controllers use for a value, if its type is translated.
+    fn text(&self, of: Option<TranslatedTypeId>, value: &Value) -> Option<String> {
+        let Value::Bits(bits) = value else { return None };
+        self.0.translated().text(of, bits)
+    }
+
+    /// Returns the string that controllers use for a port.
+    fn port_text(&self, port: u32) -> Option<String> {
+        self.0.translated().text_of_port(port)
     }
 
     /// Formats a value. The form applies to numbers.
@@ -291,7 +337,7 @@ impl Names<'_> {
 
     fn fields(&self, value: &Value, type_id: ir::TypeId) -> Vec<trace::Field> {
         let fields = self.0.fields(value, type_id).into_iter();
-        fields.map(|(name, value)| trace::Field { name, value }).collect()
+        fields.map(|(name, value)| trace::Field { name, value, text: None }).collect()
     }
 
     fn callee(&self, callee: &ExternCallee) -> String {
@@ -313,10 +359,6 @@ impl Names<'_> {
             }
         }
     }
-}
-
-fn field(name: &str, value: String) -> trace::Field {
-    trace::Field { name: name.to_owned(), value }
 }
 
 fn push(open: &mut [Open], kind: Kind) {

@@ -41,8 +41,12 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
     }
     let length = bytes(trace.packet.len() as u64);
     part.head += &match trace.resumed {
-        true => format!("packet from a queue of port {}", trace.port),
-        false => format!("packet on port {}, {length}", trace.port),
+        true => {
+            format!("packet from a queue of port {}", port(trace.port, trace.port_text.as_deref()))
+        }
+        false => {
+            format!("packet on port {}, {length}", port(trace.port, trace.port_text.as_deref()))
+        }
     };
     if !reader.headers.is_empty() {
         part.head += &format!(": {}", reader.headers.join(" "));
@@ -106,7 +110,8 @@ impl Reader {
             Some(Next::Output(output)) => {
                 let length = bytes(output.packet.len() as u64);
                 let changes = fields.changes();
-                let mut line = format!("port {}, {length}", output.port);
+                let mut line =
+                    format!("port {}, {length}", port(output.port, output.port_text.as_deref()));
                 let shown = if self.verbose { changes.len() } else { CHANGES };
                 for (name, change) in changes.iter().take(shown) {
                     line += &format!(", {name} {change}");
@@ -116,7 +121,8 @@ impl Reader {
                     more => line += &format!(", and {more} more changes"),
                 }
                 part.row(line);
-                part.fact("port", &output.port.to_string());
+                let named = output.port_text.as_ref().map(|text| format!("{text:?}"));
+                part.fact("port", &named.unwrap_or_else(|| output.port.to_string()));
                 part.fact("length", &length);
                 changes.iter().for_each(|(name, change)| part.fact(name, change));
             }
@@ -127,8 +133,13 @@ impl Reader {
             }
             Some(Next::Wait(wait)) => {
                 let length = bytes(wait.length);
-                part.row(format!("waits in queue {} of port {}, {length}", wait.queue, wait.port));
-                part.fact("queue", &format!("{} of port {}", wait.queue, wait.port));
+                let place = format!(
+                    "{} of port {}",
+                    wait.queue,
+                    port(wait.port, wait.port_text.as_deref())
+                );
+                part.row(format!("waits in queue {place}, {length}"));
+                part.fact("queue", &place);
             }
             Some(Next::Fault(fault)) => {
                 part.row(format!("fails: {}", fault.error));
@@ -181,11 +192,9 @@ impl Reader {
                 fields.marked = None;
                 let is_normal = matches!(&*pass.path, "normal" | "NORMAL" | "NORMAL_UNICAST");
                 if verbose || !(is_normal || part.has_head(&pass.path)) {
-                    let length = bytes(pass.length);
-                    part.row(format!(
-                        "{}: {} on port {}, {length}",
-                        pass.path, pass.pipeline, pass.port
-                    ));
+                    let (length, port) =
+                        (bytes(pass.length), port(pass.port, pass.port_text.as_deref()));
+                    part.row(format!("{}: {} on port {port}, {length}", pass.path, pass.pipeline));
                 }
             }
             Kind::Block(block) => {
@@ -337,13 +346,13 @@ fn entry(table: &Table, brief: bool) -> String {
 fn parameters(action: &Action) -> String {
     let parameters = action.parameters.iter().map(|one| match one.value.starts_with('{') {
         true => one.name.clone(),
-        false => format!("{} = {}", one.name, one.value),
+        false => format!("{} = {}", one.name, value(one)),
     });
     parameters.collect::<Vec<_>>().join(", ")
 }
 
 fn listed(fields: &[Field]) -> String {
-    let fields = fields.iter().map(|field| format!("{} = {}", field.name, field.value));
+    let fields = fields.iter().map(|field| format!("{} = {}", field.name, value(field)));
     fields.collect::<Vec<_>>().join(", ")
 }
 
@@ -357,9 +366,25 @@ fn listed_short(fields: &[Field]) -> String {
             Some((before, name)) => format!("{}.{name}", last(before)),
             None => name.to_owned(),
         };
-        format!("{name}={}", field.value)
+        format!("{name}={}", value(field))
     });
     named.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a value, behind the string that controllers use for it.
+fn value(field: &Field) -> String {
+    match &field.text {
+        Some(text) => format!("{text:?} ({})", field.value),
+        None => field.value.clone(),
+    }
+}
+
+/// Returns a port, behind the string that controllers use for it.
+fn port(number: u32, text: Option<&str>) -> String {
+    match text {
+        Some(text) => format!("{text:?} ({number})"),
+        None => number.to_string(),
+    }
 }
 
 fn last(name: &str) -> &str {

@@ -287,7 +287,8 @@ impl Checker<'_, '_> {
         Some(configuration)
     }
 
-    /// Reads `@tableconfig`, and reports keys and values that it does not have.
+    /// Returns the storage that a `@tableconfig` annotation selects. Reports keys and values that
+    /// the annotation does not define.
     fn read_configuration(&mut self, annotation: &Annotation) -> TableStorage {
         // These are the defaults of the original implementation, except for `store`, which the
         // backend chooses.

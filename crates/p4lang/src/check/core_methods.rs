@@ -145,10 +145,8 @@ impl Checker<'_, '_> {
         if self.has_variables(ty) || ty.any(&mut |part| matches!(part, Type::Any | Type::Unknown)) {
             return;
         }
-        let minimum = self.out.size_in_bits(ty, false);
-        let fixed = minimum.is_some() && minimum == self.out.size_in_bits(ty, true);
         let union = matches!(ty, Type::HeaderUnion(_));
-        if !fixed || union {
+        if !self.out.has_fixed_size(ty) || union {
             self.error(
                 "type-not-allowed",
                 span,

@@ -32,10 +32,15 @@ impl<'program> Checked<'program> {
     }
 
     /// Returns the size in bits of a value of this type: the largest one if `maximum` is true, and
-    /// otherwise the smallest one. They differ for `varbit` and header unions. Returns `None` for a
+    /// otherwise the smallest one. They differ for types with a `varbit`. Returns `None` for a
     /// type without a size, such as `int` or an extern.
     pub fn size_in_bits(&self, ty: &Type, maximum: bool) -> Option<u64> {
         self.sizes(ty).map(|sizes| if maximum { sizes.largest } else { sizes.smallest })
+    }
+
+    /// Returns whether all values of this type have one size in a packet.
+    pub(super) fn has_fixed_size(&self, ty: &Type) -> bool {
+        self.sizes(ty).is_some_and(|sizes| sizes.is_fixed)
     }
 
     /// Returns the smallest and the largest size in bits of a value of this type. They are computed
@@ -59,7 +64,8 @@ impl<'program> Checked<'program> {
             Type::Bool => Some(Sizes::fixed(1)),
             Type::Bits { width, .. } => Some(Sizes::fixed(u64::from(*width))),
             Type::Varbit { max_width } => {
-                Some(Sizes { smallest: 0, largest: u64::from(*max_width) })
+                let largest = u64::from(*max_width);
+                Some(Sizes { smallest: 0, largest, is_fixed: largest == 0 })
             }
             Type::NewType(_) | Type::SerializableEnum(_) => self.sizes(self.underlying(ty)?),
             Type::Tuple(elements) => elements
@@ -70,20 +76,23 @@ impl<'program> Checked<'program> {
                 .iter()
                 .try_fold(Sizes::fixed(0), |sum, field| sum.plus(self.sizes(&field.ty)?)),
             Type::HeaderUnion(_) => {
-                // An invalid union takes no bits in a packet, but its smallest size is defined as
-                // that of its smallest header.
+                // An invalid union takes no bits in a packet, but both sizes are defined as those
+                // of its largest header (section "Compile-time size determination").
                 let members = self.fields(ty);
                 let sizes: Vec<Sizes> =
                     members.iter().map(|field| self.sizes(&field.ty)).collect::<Option<_>>()?;
+                let largest = sizes.iter().map(|sizes| sizes.largest).max()?;
                 Some(Sizes {
-                    smallest: sizes.iter().map(|sizes| sizes.smallest).min()?,
-                    largest: sizes.iter().map(|sizes| sizes.largest).max()?,
+                    smallest: sizes.iter().map(|sizes| sizes.smallest).max()?,
+                    largest,
+                    is_fixed: sizes.iter().all(|sizes| sizes.is_fixed && sizes.largest == largest),
                 })
             }
             Type::Stack { element, size } => {
                 let element = self.sizes(element)?;
                 let all = |bits: u64| bits.checked_mul(u64::from(*size));
-                Some(Sizes { smallest: all(element.smallest)?, largest: all(element.largest)? })
+                let (smallest, largest) = (all(element.smallest)?, all(element.largest)?);
+                Some(Sizes { smallest, largest, is_fixed: element.is_fixed })
             }
             _ => None,
         }
@@ -95,17 +104,20 @@ impl<'program> Checked<'program> {
 pub(super) struct Sizes {
     smallest: u64,
     largest: u64,
+    /// Whether all values have the same size in a packet.
+    is_fixed: bool,
 }
 
 impl Sizes {
     fn fixed(bits: u64) -> Self {
-        Self { smallest: bits, largest: bits }
+        Self { smallest: bits, largest: bits, is_fixed: true }
     }
 
     fn plus(self, other: Self) -> Option<Self> {
         Some(Self {
             smallest: self.smallest.checked_add(other.smallest)?,
             largest: self.largest.checked_add(other.largest)?,
+            is_fixed: self.is_fixed && other.is_fixed,
         })
     }
 }

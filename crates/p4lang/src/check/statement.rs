@@ -327,13 +327,6 @@ impl<'program> Checker<'program, '_> {
         if self.context.parser.is_some() {
             self.error("misplaced", span, "`switch` cannot be used in parsers");
         }
-        if self.context.action.is_some() {
-            // The language permits this since version 1.2.3, but p4c's own targets do not.
-            self.report(
-                Diagnostic::error("misplaced", span, "`switch` cannot be used in actions")
-                    .note("`if` and `else` have the same statements"),
-            );
-        }
         let outer = self.context.switch_subject.replace(subject.id);
         let info = self.expression(subject);
         self.context.switch_subject = outer;

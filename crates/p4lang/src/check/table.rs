@@ -716,8 +716,8 @@ impl<'program> Checker<'program, '_> {
         self.priorities_fit(table, entries);
     }
 
-    /// Checks that no entry leads to a priority that is out of range for the next one. An entry
-    /// that sets no priority gets one that follows that of the previous entry (§14.2.1.4).
+    /// Checks that the priority which follows that of an entry is in range. An entry that sets no
+    /// priority gets the priority of the previous entry plus or minus `priority_delta` (§14.2.1.4).
     fn priorities_fit(&mut self, table: &Table, entries: &[Entry]) {
         let property = |name: &str| match table.property(name).map(|property| &property.kind) {
             Some(TablePropertyKind::Value(value)) => self.out.evaluate_own(value),

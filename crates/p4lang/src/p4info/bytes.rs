@@ -4,13 +4,13 @@
 use ir::Value;
 use ir::bits::Bits;
 
-/// Returns the bits in as many bytes as their width needs, most significant byte first.
+/// Returns the bytes of a value, padded to whole bytes, most significant byte first.
 pub(super) fn padded(bits: &Bits) -> Vec<u8> {
     bits.to_be_bytes()
 }
 
-/// Returns a constant in as many bytes as its width needs, or `None` if a value of its type has no
-/// byte string.
+/// Returns the bytes of a constant, padded to its own width, or `None` if values of its type have
+/// no byte string.
 pub(super) fn of_value(value: &Value) -> Option<Vec<u8>> {
     match value {
         Value::Bits(bits) => Some(padded(bits)),

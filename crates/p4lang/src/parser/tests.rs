@@ -61,7 +61,7 @@ pub(crate) const PROGRAMS: &[&str] = &[
 ];
 
 #[test]
-fn declarations() {
+fn every_declaration_is_parsed() {
     for text in PROGRAMS {
         accepts(text);
     }
@@ -84,7 +84,7 @@ pub(crate) const TABLES: &[&str] = &[
 ];
 
 #[test]
-fn tables() {
+fn every_table_property_is_parsed() {
     for properties in TABLES {
         accepts(&around_table(properties));
     }
@@ -110,7 +110,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
 ];
 
 #[test]
-fn statements() {
+fn every_statement_is_parsed() {
     for text in STATEMENTS {
         accepts(&around_statement(text));
     }
@@ -162,7 +162,7 @@ pub(crate) const EXPRESSIONS: &[&str] = &[
 ];
 
 #[test]
-fn expressions() {
+fn every_expression_is_parsed() {
     for text in EXPRESSIONS {
         accepts(&around_statement(&format!("x = {text};")));
     }

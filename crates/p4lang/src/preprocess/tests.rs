@@ -40,7 +40,7 @@ fn the_macro_of_the_target_is_defined() {
 }
 
 #[test]
-fn macros_without_arguments() {
+fn macros_without_arguments_are_expanded() {
     assert_eq!(run("#define A 1 + B\n#define B 2\nA A"), "1 + 2 1 + 2");
     assert_eq!(run("#define A\nx A y"), "x y");
     assert_eq!(run("#define A (x)\nA"), "( x )");
@@ -76,7 +76,7 @@ fn arguments_span_lines_and_nest() {
 }
 
 #[test]
-fn strings_and_pasting() {
+fn macro_arguments_are_stringified_and_pasted() {
     assert_eq!(run("#define s(x) #x\ns(a  +b \"c\\n\")"), r#""a +b \"c\\n\"""#);
     assert_eq!(run("#define p(a, b) a##b\np(x, 1) p(8w, 0xFF) p(, y)"), "x1 8w0xFF y");
     assert_eq!(run("#define p(a) a ## _t x_ ## a\np(q)"), "q_t x_q");
@@ -89,7 +89,7 @@ fn strings_and_pasting() {
 }
 
 #[test]
-fn variadic_macros() {
+fn variadic_macros_are_expanded() {
     assert_eq!(run("#define f(a, ...) a(__VA_ARGS__)\nf(x, 1, (2, 3)) f(y) f(z,)"), {
         "x ( 1 , ( 2 , 3 ) ) y ( ) z ( )"
     });
@@ -100,7 +100,7 @@ fn variadic_macros() {
 }
 
 #[test]
-fn conditions() {
+fn conditions_of_directives_are_evaluated() {
     let choose = |condition: &str| run(&format!("#if {condition}\nyes\n#else\nno\n#endif"));
     for condition in [
         "1",
@@ -218,7 +218,7 @@ fn macros_are_defined_on_the_command_line() {
 }
 
 #[test]
-fn lines_and_files() {
+fn line_and_file_follow_line_directives() {
     assert_eq!(run("__LINE__\n__LINE__ __FILE__"), "1 2 \"dir/main.p4\"");
     assert_eq!(run("#line 70 \"other.p4\"\n__LINE__ __FILE__"), "70 \"other.p4\"");
     assert_eq!(run("# 7 \"x.p4\" 1\n__LINE__"), "7");

@@ -12,6 +12,16 @@ use super::Client;
 use crate::proto::switch;
 
 impl Client {
+    /// Returns facts about the switch.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the call fails. UNIMPLEMENTED means that the server lacks the service.
+    pub async fn about_switch(&self) -> Result<switch::GetSwitchResponse, Status> {
+        let request = switch::GetSwitchRequest { device_id: self.device_id };
+        Ok(self.switch_control().get_switch(request).await?.into_inner())
+    }
+
     /// Returns the queues of ports; those of all ports that have queues for an empty list.
     ///
     /// # Errors
@@ -39,20 +49,16 @@ impl Client {
         Ok(self.switch_control().set_queues(request).await?.into_inner())
     }
 
-    /// Runs packets through the program as if they had arrived on ports, and returns the outcome of
-    /// each.
+    /// Runs the packets of a request through the program as if they had arrived on ports, and
+    /// returns the outcome of each.
     ///
     /// # Errors
     ///
     /// Returns an error if the call fails. UNIMPLEMENTED means that the server lacks the service.
     pub async fn inject(
         &self,
-        packets: Vec<switch::InjectedPacket>,
-        delivery: switch::Delivery,
+        request: switch::InjectRequest,
     ) -> Result<Vec<switch::InjectOutcome>, Status> {
-        let device_id = self.device_id;
-        let request =
-            switch::InjectRequest { device_id, packets, delivery: delivery.into(), tracing: None };
         let answer = self.switch_control().inject(Single(Some(request))).await?;
         let mut answers = answer.into_inner();
         let mut outcomes = Vec::new();

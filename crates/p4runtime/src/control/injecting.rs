@@ -15,7 +15,7 @@ use std::{
 use futures_core::Stream;
 use tonic::{Request, Response, Status, Streaming, server::StreamingService};
 
-use super::{Injection, Pending, service::ControlServer};
+use super::{Injection, Pending, Treatment, service::ControlServer};
 use crate::{proto::switch, status::refusal};
 
 /// The largest number of requests of a stream that are under way.
@@ -61,18 +61,11 @@ enum Progress {
 impl UnderWay {
     fn of(server: &ControlServer, request: switch::InjectRequest) -> Self {
         let bytes = request.packets.iter().map(|packet| packet.payload.len()).sum();
-        let begun = switch::Delivery::try_from(request.delivery).map_err(|_| {
-            let message = format!("The delivery {} is not defined.", request.delivery);
-            Status::invalid_argument(message)
-        });
-        let begun = begun.and_then(|delivery| {
-            let is_sent = match delivery {
-                switch::Delivery::Return => false,
-                switch::Delivery::Send => true,
-            };
+        let begun = Treatment::of(&request).map_err(|error| refusal(&error));
+        let begun = begun.and_then(|treatment| {
             let source = server.source(request.device_id)?;
             let switch::InjectRequest { packets, tracing, .. } = request;
-            Ok(source.inject(Injection { packets, is_sent, tracing }))
+            Ok(source.inject(Injection { packets, treatment, tracing }))
         });
         let progress = begun.map_or_else(|error| Progress::Ended(Err(error)), Progress::Runs);
         Self { bytes, progress }

@@ -11,7 +11,7 @@ use tonic::{
     server::Grpc,
 };
 
-use super::{QueueChange, SwitchSource, form, injecting::Inject, watching::Watch};
+use super::{About, QueueChange, SwitchSource, form, injecting::Inject, watching::Watch};
 use crate::{
     decoding::{Request, RequestCodec},
     proto::switch,
@@ -62,6 +62,10 @@ impl ControlServer {
     ) -> BoxFuture<http::Response<Body>, Infallible> {
         let server = self.clone();
         match method {
+            "GetSwitch" => Box::pin(async move {
+                let about = Later(move |request| about(server.clone(), request));
+                Ok(grpc().unary(about, request).await)
+            }),
             "GetQueues" => Box::pin(async move {
                 let get = Later(move |request| get(server.clone(), request));
                 Ok(grpc().unary(get, request).await)
@@ -87,6 +91,20 @@ impl ControlServer {
 
 fn grpc<A: Message + Send + 'static, Q: Request>() -> Grpc<RequestCodec<A, Q>> {
     Grpc::new(RequestCodec::new(REQUEST_LIMIT)).max_decoding_message_size(REQUEST_LIMIT)
+}
+
+async fn about(
+    server: ControlServer,
+    request: switch::GetSwitchRequest,
+) -> Result<switch::GetSwitchResponse, Status> {
+    let About { version, elapsed, cpu_port, workers } = server.source(request.device_id)?.about();
+    Ok(switch::GetSwitchResponse {
+        version,
+        timestamp_ns: (server.now)(),
+        elapsed_ns: u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX),
+        cpu_port,
+        workers,
+    })
 }
 
 async fn get(

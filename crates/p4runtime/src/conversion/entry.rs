@@ -333,7 +333,9 @@ pub(super) fn message_beside(entry: &TableEntry) -> v1::TableEntry {
     }
 }
 
-pub(super) fn action_message(action: &TableAction) -> v1::TableAction {
+/// Converts the action of a table entry to a message.
+#[must_use]
+pub fn action_message(action: &TableAction) -> v1::TableAction {
     let action = match action {
         TableAction::Call(call) => ActionType::Action(action::message(call)),
         TableAction::Member(id) => ActionType::ActionProfileMemberId(id.0),

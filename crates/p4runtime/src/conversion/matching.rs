@@ -132,30 +132,30 @@ pub(super) fn priority_message(key: &MatchKey) -> i32 {
 
 /// Converts match fields to messages.
 pub(super) fn fields_message(fields: &[FieldMatch]) -> Vec<v1::FieldMatch> {
+    fields.iter().map(field_message).collect()
+}
+
+/// Converts the match of one field to a message.
+#[must_use]
+pub fn field_message(field: &FieldMatch) -> v1::FieldMatch {
     let bytes = |value: &Value| Bytes::copy_from_slice(value.bytes());
-    let fields = fields.iter().map(|field| {
-        let matched = match &field.matching {
-            Matching::Exact(value) => {
-                FieldMatchType::Exact(field_match::Exact { value: bytes(value) })
-            }
-            Matching::Optional(value) => {
-                FieldMatchType::Optional(field_match::Optional { value: bytes(value) })
-            }
-            Matching::Lpm { value, prefix_len } => FieldMatchType::Lpm(field_match::Lpm {
-                value: bytes(value),
-                prefix_len: i32::try_from(*prefix_len).unwrap_or(i32::MAX),
-            }),
-            Matching::Ternary { value, mask } => FieldMatchType::Ternary(field_match::Ternary {
-                value: bytes(value),
-                mask: bytes(mask),
-            }),
-            Matching::Range { low, high } => {
-                FieldMatchType::Range(field_match::Range { low: bytes(low), high: bytes(high) })
-            }
-        };
-        v1::FieldMatch { field_id: field.field.0, field_match_type: Some(matched) }
-    });
-    fields.collect()
+    let matched = match &field.matching {
+        Matching::Exact(value) => FieldMatchType::Exact(field_match::Exact { value: bytes(value) }),
+        Matching::Optional(value) => {
+            FieldMatchType::Optional(field_match::Optional { value: bytes(value) })
+        }
+        Matching::Lpm { value, prefix_len } => FieldMatchType::Lpm(field_match::Lpm {
+            value: bytes(value),
+            prefix_len: i32::try_from(*prefix_len).unwrap_or(i32::MAX),
+        }),
+        Matching::Ternary { value, mask } => {
+            FieldMatchType::Ternary(field_match::Ternary { value: bytes(value), mask: bytes(mask) })
+        }
+        Matching::Range { low, high } => {
+            FieldMatchType::Range(field_match::Range { low: bytes(low), high: bytes(high) })
+        }
+    };
+    v1::FieldMatch { field_id: field.field.0, field_match_type: Some(matched) }
 }
 
 fn name_of_kind(kind: &MatchKind) -> &str {

@@ -152,7 +152,7 @@ impl Declared {
                     });
                     let field = field.ok_or_else(|| error(one))?;
                     ids.push(field.id);
-                    let is_text = field.value == ValueType::Text;
+                    let is_text = matches!(field.value, ValueType::Text | ValueType::TextOrEmpty);
                     fields.push(TargetField { name: field.name.clone(), is_text });
                 }
                 let (id, name) =

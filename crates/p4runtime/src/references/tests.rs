@@ -165,6 +165,211 @@ fn multicast_groups_are_referred_to() {
     assert_eq!(write(&mut store, Type::Delete, group(5)), Ok(()));
 }
 
+/// The program with references from a key, from members of an action profile and to clone sessions.
+fn larger() -> String {
+    P4INFO.replace(
+        "action_refs { id: 0x01000003 }",
+        "action_refs { id: 0x01000003 }\n  action_refs { id: 0x01000005 }",
+    ) + r#"
+tables {
+  preamble { id: 0x02000004 name: "i.vlans" alias: "vlans" }
+  match_fields { id: 1 name: "vlan" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000004 }
+}
+tables {
+  preamble { id: 0x02000005 name: "i.ports" alias: "ports" }
+  match_fields {
+    id: 1 name: "vlan" bitwidth: 8 match_type: EXACT annotations: "@refers_to(vlans , vlan)"
+  }
+  match_fields { id: 2 name: "port" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000004 }
+}
+tables {
+  preamble { id: 0x02000006 name: "i.groups" alias: "groups" }
+  match_fields { id: 1 name: "group" bitwidth: 8 match_type: EXACT }
+  action_refs { id: 0x01000001 }
+  implementation_id: 0x11000001
+}
+actions {
+  preamble { id: 0x01000005 name: "i.to_session" alias: "to_session" }
+  params {
+    id: 1 name: "session" bitwidth: 16
+    annotations: "@refers_to(builtin : : clone_session_table , clone_session_id)"
+  }
+}
+action_profiles {
+  preamble { id: 0x11000001 name: "i.members" alias: "members" }
+  table_ids: 0x02000006
+  with_selector: true
+  size: 16
+  max_group_size: 8
+}
+"#
+}
+
+const TO_SESSION: u32 = 0x0100_0005;
+const VLANS: u32 = 0x0200_0004;
+const PORTS: u32 = 0x0200_0005;
+const GROUPS: u32 = 0x0200_0006;
+const MEMBERS: u32 = 0x1100_0001;
+
+/// Returns an entry of a next hop, whose neighbour the store has.
+fn hop(number: u8) -> Entity {
+    entry(NEXT_HOPS, &[number], TO_NEIGHBOUR, &[1, 1])
+}
+
+/// Returns a switch with two next hops, 7 and 8.
+fn with_hops() -> Store {
+    let mut store = store(&larger());
+    for entity in [entry(NEIGHBOURS, &[1, 1], SET_MAC, &[]), hop(7), hop(8)] {
+        assert_eq!(write(&mut store, Type::Insert, entity), Ok(()));
+    }
+    store
+}
+
+fn code(outcome: Result<(), EntityError>) -> Option<Code> {
+    outcome.err().map(|error| error.code())
+}
+
+#[test]
+fn keys_refer_to_entries() {
+    let mut store = store(&larger());
+    let vlan = |vlan| entry(VLANS, &[vlan], SET_MAC, &[]);
+    let port = |vlan| entry(PORTS, &[vlan, 3], SET_MAC, &[]);
+    refused(
+        write(&mut store, Type::Insert, port(9)),
+        Code::NotFound,
+        "an entry of table 'i.ports': it refers to an entry of table 'i.vlans' with vlan = 0x9, \
+         which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, vlan(9)), Ok(()));
+    assert_eq!(write(&mut store, Type::Insert, port(9)), Ok(()));
+    assert_eq!(code(write(&mut store, Type::Delete, vlan(9))), Some(Code::FailedPrecondition));
+    assert_eq!(write(&mut store, Type::Delete, port(9)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, vlan(9)), Ok(()));
+}
+
+#[test]
+fn clone_sessions_are_referred_to() {
+    let session = |id| {
+        use v1::packet_replication_engine_entry::Type;
+        let session = v1::CloneSessionEntry { session_id: id, ..Default::default() };
+        Entity::PacketReplicationEngineEntry(v1::PacketReplicationEngineEntry {
+            r#type: Some(Type::CloneSessionEntry(session)),
+        })
+    };
+    let mut store = store(&larger());
+    let route = || entry(ROUTES, &[1], TO_SESSION, &[5]);
+    assert_eq!(write(&mut store, Type::Insert, group(5)), Ok(()));
+    refused(
+        write(&mut store, Type::Insert, route()),
+        Code::NotFound,
+        "an entry of table 'i.routes': it refers to a clone session with clone_session_id = 0x5, \
+         which does not exist; insert that before",
+    );
+    assert_eq!(write(&mut store, Type::Insert, session(5)), Ok(()));
+    assert_eq!(write(&mut store, Type::Insert, route()), Ok(()));
+    assert_eq!(code(write(&mut store, Type::Delete, session(5))), Some(Code::FailedPrecondition));
+    assert_eq!(write(&mut store, Type::Delete, group(5)), Ok(()), "another target has this number");
+    assert_eq!(write(&mut store, Type::Delete, route()), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, session(5)), Ok(()));
+}
+
+/// Every member of a one-shot group refers, and so does every member of an action profile.
+#[test]
+fn members_refer_as_entries_do() {
+    use v1::table_action::Type as Kind;
+    let mut store = with_hops();
+    let to = |hop: u8| v1::Action {
+        action_id: TO_NEXT_HOP,
+        params: vec![v1::action::Param { param_id: 1, value: vec![hop].into() }],
+    };
+    let one_shot = |hops: &[u8]| {
+        let member = |hop: &u8| v1::ActionProfileAction {
+            action: Some(to(*hop)),
+            weight: 1,
+            ..Default::default()
+        };
+        let set = v1::ActionProfileActionSet {
+            action_profile_actions: hops.iter().map(member).collect(),
+            ..Default::default()
+        };
+        let Entity::TableEntry(entry) = entry(GROUPS, &[1], TO_NEXT_HOP, &[7]) else {
+            unreachable!("an entry is a table entry")
+        };
+        let action = Some(v1::TableAction { r#type: Some(Kind::ActionProfileActionSet(set)) });
+        Entity::TableEntry(v1::TableEntry { action, ..entry })
+    };
+    assert_eq!(code(write(&mut store, Type::Insert, one_shot(&[7, 9, 8]))), Some(Code::NotFound));
+    assert_eq!(write(&mut store, Type::Insert, one_shot(&[7, 8])), Ok(()));
+    for number in [7, 8] {
+        let deleted = write(&mut store, Type::Delete, hop(number));
+        assert_eq!(code(deleted), Some(Code::FailedPrecondition));
+    }
+    assert_eq!(write(&mut store, Type::Modify, one_shot(&[7])), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, hop(8)), Ok(()));
+    let member = |hop| {
+        Entity::ActionProfileMember(v1::ActionProfileMember {
+            action_profile_id: MEMBERS,
+            member_id: 1,
+            action: Some(to(hop)),
+        })
+    };
+    let mut store = with_hops();
+    assert_eq!(write(&mut store, Type::Delete, hop(8)), Ok(()));
+    assert_eq!(code(write(&mut store, Type::Insert, member(8))), Some(Code::NotFound));
+    assert_eq!(write(&mut store, Type::Insert, hop(8)), Ok(()));
+    assert_eq!(write(&mut store, Type::Insert, member(8)), Ok(()));
+    assert_eq!(code(write(&mut store, Type::Delete, hop(8))), Some(Code::FailedPrecondition));
+    assert_eq!(write(&mut store, Type::Delete, member(8)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, hop(8)), Ok(()));
+}
+
+/// A default action refers while it is set.
+#[test]
+fn default_entries_refer_until_they_are_reset() {
+    let mut store = with_hops();
+    let default = |hop: Option<u8>| {
+        let Entity::TableEntry(entry) = entry(ROUTES, &[], TO_NEXT_HOP, &[hop.unwrap_or(7)]) else {
+            unreachable!("an entry is a table entry")
+        };
+        let action = entry.action.clone().filter(|_| hop.is_some());
+        Entity::TableEntry(v1::TableEntry { is_default_action: true, action, ..entry })
+    };
+    assert_eq!(code(write(&mut store, Type::Modify, default(Some(9)))), Some(Code::NotFound));
+    assert_eq!(write(&mut store, Type::Modify, default(Some(7))), Ok(()));
+    assert_eq!(code(write(&mut store, Type::Delete, hop(7))), Some(Code::FailedPrecondition));
+    assert_eq!(write(&mut store, Type::Delete, hop(8)), Ok(()));
+    assert_eq!(write(&mut store, Type::Modify, default(None)), Ok(()));
+    assert_eq!(write(&mut store, Type::Delete, hop(7)), Ok(()));
+}
+
+/// An update of a batch sees those before it, and none behind it. A batch that is rolled back
+/// leaves the references as they were.
+#[test]
+fn updates_of_a_batch_are_checked_in_order() {
+    let mut store = with_hops();
+    let route = || entry(ROUTES, &[1], TO_NEXT_HOP, &[9]);
+    let mut batch = |kind, entities: [Entity; 2], atomicity| {
+        let updates = entities.map(|entity| update(kind, entity));
+        let outcomes = store.write_batch(&updates, atomicity, Nanos(0));
+        outcomes.into_iter().map(code).collect::<Vec<_>>()
+    };
+    let (each, all) = (Atomicity::ContinueOnError, Atomicity::RollbackOnError);
+    let missing = Some(Code::NotFound);
+    assert_eq!(batch(Type::Insert, [route(), hop(9)], each), [missing, None]);
+    assert_eq!(batch(Type::Insert, [route(), hop(9)], each), [None, Some(Code::AlreadyExists)]);
+    let referred_to = Some(Code::FailedPrecondition);
+    assert_eq!(batch(Type::Delete, [hop(9), route()], each), [referred_to, None]);
+    assert_eq!(batch(Type::Delete, [route(), hop(9)], each), [Some(Code::NotFound), None]);
+    assert_eq!(batch(Type::Insert, [hop(9), route()], all), [None, None]);
+    // The route would go, but the batch is rolled back, so it refers as before.
+    let outcomes = batch(Type::Delete, [route(), entry(ROUTES, &[2], TO_NEXT_HOP, &[9])], all);
+    assert!(outcomes.iter().all(Option::is_some), "{outcomes:?}");
+    assert_eq!(batch(Type::Delete, [hop(9), hop(8)], each), [referred_to, None]);
+    assert_eq!(batch(Type::Delete, [route(), hop(9)], all), [None, None]);
+}
+
 #[test]
 fn references_are_not_checked_unless_requested() {
     let mut store = Store::new(Schema::new(text::parse(P4INFO).unwrap()).unwrap());

@@ -19,7 +19,7 @@ use grpc::{Outbox, Weighed, When};
 use thiserror::Error;
 use tonic::Status;
 
-use super::{clock, timer::Timer};
+use super::{clock::Clock, timer::Timer};
 use crate::{
     arbitration::{RoleKey, StreamId},
     control::SwitchSource,
@@ -98,6 +98,10 @@ pub trait DeviceObserver: Send + Sync + 'static {
     /// Called when a gNMI client has requested samples of its ports at a shorter interval than is
     /// supported.
     fn sample_interval_raised(&self, _device: &DeviceHandle, _asked: Duration, _kept: Duration) {}
+
+    /// Called with entries that were idle for their timeout, whether or not a controller receives a
+    /// notification.
+    fn entries_idle(&self, _device: &DeviceHandle, _entries: &[v1::TableEntry]) {}
 
     /// Called when the primary has acknowledged a digest list. A list with the acknowledged id need
     /// not exist.
@@ -224,6 +228,7 @@ struct Shared {
     session: Mutex<Session>,
     packet_in: Mutex<PacketInPath>,
     timer: Timer,
+    clock: Clock,
     ports: Mutex<Arc<dyn PortSource>>,
     switch: Mutex<Option<Arc<dyn SwitchSource>>>,
 }
@@ -258,6 +263,13 @@ impl DeviceHandle {
     /// Creates a handle for a device, which a server can then serve.
     #[must_use]
     pub fn new(device: Device, observer: Arc<dyn DeviceObserver>) -> Self {
+        Self::with_clock(device, observer, Clock::Unix)
+    }
+
+    /// Creates a handle for a device whose time is that of `clock`. While that clock stands still,
+    /// the owner of the device must call [`DeviceHandle::tick`] when it has advanced the clock.
+    #[must_use]
+    pub fn with_clock(device: Device, observer: Arc<dyn DeviceObserver>, clock: Clock) -> Self {
         let packet_in =
             PacketInPath { has_pipeline: device.pipeline().is_some(), receivers: Vec::new() };
         Self {
@@ -267,6 +279,7 @@ impl DeviceHandle {
                 session: Mutex::new(Session { device, streams: Vec::new() }),
                 packet_in: Mutex::new(packet_in),
                 timer: Timer::default(),
+                clock,
                 ports: Mutex::new(Arc::new(FixedPorts::default())),
                 switch: Mutex::default(),
             }),
@@ -380,7 +393,8 @@ impl DeviceHandle {
 
     /// Passes a digest from the data plane to the session; see [`Device::digest`].
     pub fn digest(&self, digest: DigestId, data: Data) {
-        self.change(|device, effects| device.digest(digest, data, clock::now(), effects));
+        let now = self.now();
+        self.change(|device, effects| device.digest(digest, data, now, effects));
     }
 
     /// Sends digest lists immediately and unchanged: nothing is bundled, delayed, or omitted
@@ -407,17 +421,18 @@ impl DeviceHandle {
         let receivers = outboxes(&session, session.device.digest_receivers(digest));
         // Writing may call back into this handle, so the lock is released first.
         drop(session);
+        let timestamp = self.shared.clock.timestamp();
         let message = |list: DigestList| {
             let data = list.data.iter().map(conversion::data::message).collect();
             let (digest_id, list_id) = (digest.0, list.list_id);
-            Update::Digest(v1::DigestList { digest_id, list_id, data, timestamp: timestamp() })
+            Update::Digest(v1::DigestList { digest_id, list_id, data, timestamp })
         };
         send_to_all(&receivers, lists, message).ok_or(DigestError::NoPrimary(self.shared.id))
     }
 
     /// Applies updates of table entries that packets caused; see [`Device::write_from_data_plane`].
     pub fn write_from_data_plane(&self, updates: &[v1::Update]) -> Vec<Result<(), EntityError>> {
-        self.change(|device, _| device.write_from_data_plane(updates, clock::now()))
+        self.change(|device, _| device.write_from_data_plane(updates, self.now()))
     }
 
     /// Notifies controllers that entries of a table have been idle, with one notification per
@@ -439,8 +454,9 @@ impl DeviceHandle {
         let session = self.session();
         let receivers = outboxes(&session, session.device.idle_timeout_receivers(table));
         drop(session);
+        let timestamp = self.shared.clock.timestamp();
         let message = |entry: v1::TableEntry| {
-            let (table_entry, timestamp) = (vec![entry], timestamp());
+            let table_entry = vec![entry];
             Update::IdleTimeoutNotification(v1::IdleTimeoutNotification { table_entry, timestamp })
         };
         send_to_all(&receivers, entries, message).ok_or(IdleTimeoutError(self.shared.id))
@@ -585,7 +601,7 @@ impl DeviceHandle {
     pub(super) fn write(&self, received: &ReceivedWrite) -> Result<Answer, Status> {
         let ReceivedWrite { request, encoded } = received;
         let (outcomes, durable) = self.change(|device, _| {
-            let outcomes = device.write_encoded(request, Some(encoded), clock::now());
+            let outcomes = device.write_encoded(request, Some(encoded), self.now());
             (outcomes, device.durable())
         });
         let outcomes = outcomes.map_err(|error| refusal(&error))?;
@@ -597,7 +613,7 @@ impl DeviceHandle {
 
     pub(super) fn read(&self, request: v1::ReadRequest) -> Result<ReadAnswer, Status> {
         let session = self.session();
-        let outcome = session.device.read(request, clock::now());
+        let outcome = session.device.read(request, self.now());
         outcome.map_err(|error| refusal(&error))
     }
 
@@ -645,7 +661,7 @@ impl DeviceHandle {
                     receivers_changed = true;
                 }
                 Effect::Primary { .. } => receivers_changed = true,
-                Effect::PacketOut { .. } | Effect::DigestAcknowledged(_) => {}
+                Effect::PacketOut { .. } | Effect::DigestAcknowledged(_) | Effect::Idle(_) => {}
             }
             true
         });
@@ -679,22 +695,48 @@ impl DeviceHandle {
                     observer.packet_outs(self, from, &mut vec![packet]);
                 }
                 Effect::DigestAcknowledged(ack) => observer.digest_acknowledged(self, &ack),
+                Effect::Idle(entries) => observer.entries_idle(self, &entries),
                 Effect::Send { .. } | Effect::Close { .. } => {}
             }
         }
     }
 
     /// Performs everything whose time has come, such as the expiry of idle entries. Returns the
-    /// time at which this must be called next.
-    pub(super) fn tick(&self) -> Option<Nanos> {
+    /// time at which this must be called next. A server calls it, unless the clock of the device
+    /// stands still.
+    pub fn tick(&self) -> Option<Nanos> {
         let mut effects = Vec::new();
         let mut session = self.session();
-        session.device.tick(clock::now(), &mut effects);
+        session.device.tick(self.now(), &mut effects);
         let deadline = session.device.deadline();
         self.apply(&mut session, &mut effects);
         drop(session);
         self.notify(effects);
         deadline
+    }
+
+    /// Returns the time of the device's clock.
+    pub(super) fn now(&self) -> Nanos {
+        self.shared.clock.now()
+    }
+
+    /// Returns the clock of the device.
+    pub(super) fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Writes entities on behalf of the device's owner, who needs to be no controller. Returns an
+    /// outcome for each update. Nothing is written to a log.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the device runs no pipeline.
+    pub fn write_as_owner(
+        &self,
+        updates: &[v1::Update],
+        atomicity: v1::write_request::Atomicity,
+    ) -> Result<Vec<Result<(), EntityError>>, EntityError> {
+        self.change(|device, _| device.write_as_owner(updates, atomicity, self.now()))
     }
 
     pub(super) fn timer(&self) -> &Timer {
@@ -781,11 +823,6 @@ fn send_to_all<T: Clone>(
         outbox.push_all(items.iter().cloned().map(message), When::Now);
     }
     Some(queued)
-}
-
-/// Returns the current time in the form in which messages of the data plane carry it.
-fn timestamp() -> i64 {
-    i64::try_from(clock::now().0).unwrap_or(i64::MAX)
 }
 
 fn send(session: &Session, to: StreamId, message: v1::StreamMessageResponse) {

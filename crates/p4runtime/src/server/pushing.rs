@@ -9,10 +9,7 @@ use tokio::{
 };
 use tonic::Status;
 
-use super::{
-    clock,
-    handle::{Answer, DeviceHandle},
-};
+use super::handle::{Answer, DeviceHandle};
 use crate::{
     proto::v1::SetForwardingPipelineConfigRequest,
     session::{Device, LoadedPipeline, PipelineLoad, PushProgress, too_slow},
@@ -30,9 +27,9 @@ pub(super) fn set_pipeline(
     request: SetForwardingPipelineConfigRequest,
 ) -> impl Future<Output = Result<Answer, Status>> + Send + 'static {
     let begun = device.change(|session, effects| {
-        match session.begin_pipeline(request, clock::now(), effects)? {
+        match session.begin_pipeline(request, device.now(), effects)? {
             PushProgress::Load(load) if !load.is_slow() => {
-                session.loaded(load.run()?, clock::now(), effects)?;
+                session.loaded(load.run()?, device.now(), effects)?;
             }
             PushProgress::Load(load) => return Ok(PushProgress::Load(load)),
             PushProgress::Done => {}
@@ -57,7 +54,7 @@ pub(super) fn set_pipeline(
 async fn carry_out(device: DeviceHandle, load: PipelineLoad) -> Result<Answer, EntityError> {
     let loaded = loaded(load).await?;
     device.change(|session, effects| {
-        session.loaded(loaded, clock::now(), effects)?;
+        session.loaded(loaded, device.now(), effects)?;
         Ok(Answer::done(session.durable()))
     })
 }

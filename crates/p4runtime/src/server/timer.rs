@@ -8,7 +8,7 @@ use std::{
 
 use tokio::{runtime::Handle, sync::Notify, time};
 
-use super::{clock, handle::DeviceHandle};
+use super::handle::DeviceHandle;
 use crate::store::Nanos;
 
 /// The time by which a wake-up may be delayed, so that several deadlines are handled together.
@@ -39,7 +39,7 @@ impl Timer {
 
     /// Ensures that the device is woken soon after `deadline`, or earlier.
     pub(super) fn set(&self, device: &DeviceHandle, deadline: Option<Nanos>) {
-        let Some(deadline) = deadline else { return };
+        let Some(deadline) = deadline.filter(|_| device.clock().runs()) else { return };
         let mut state = self.state();
         // Without a runtime no controller is connected, so there is nothing to notify.
         let Some(runtime) = state.runtime.clone() else { return };
@@ -82,7 +82,7 @@ async fn run(mut running: Running) {
     let timer = device.timer();
     loop {
         let Some(wake_at) = timer.state().wake_at else { return };
-        let wait = Duration::from_nanos(wake_at.0.saturating_sub(clock::now().0));
+        let wait = Duration::from_nanos(wake_at.0.saturating_sub(device.now().0));
         if !wait.is_zero() {
             tokio::select! {
                 () = time::sleep(wait.max(SLACK)) => {}

@@ -104,6 +104,36 @@ impl Device {
         refused.map_or(Ok(()), Err)
     }
 
+    /// Writes entities on behalf of the device's owner at any time, and returns the outcome of each
+    /// update. Nothing is recorded in the log.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the device runs no pipeline.
+    pub fn write_as_owner(
+        &mut self,
+        updates: &[v1::Update],
+        atomicity: Atomicity,
+        now: Nanos,
+    ) -> Result<Vec<Result<(), EntityError>>, EntityError> {
+        let loaded = self.committed.as_mut().ok_or_else(no_pipeline)?;
+        let outcomes = loaded.store.write_batch(updates, atomicity, now);
+        let enabled = |digest| loaded.store.digest(digest).is_some();
+        if updates.iter().any(configures_digest) {
+            self.digests.retain(enabled);
+        }
+        Ok(outcomes)
+    }
+
+    /// Returns a reader of the entities of the running pipeline, for the device's owner.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the device runs no pipeline.
+    pub fn reader(&self, now: Nanos) -> Result<Box<dyn ::entities::Reader>, EntityError> {
+        self.committed.as_ref().map(|loaded| loaded.store.reader(now)).ok_or_else(no_pipeline)
+    }
+
     /// Plans which numbers the strings of translated types get when [`Device::install`] next writes
     /// them. The owner of the device calls it with the pairs of an earlier run, in the order in
     /// which the log has them.

@@ -26,6 +26,9 @@ pub struct Trace {
     /// `port` is then. The packet is empty.
     #[prost(bool, tag = "7")]
     pub resumed: bool,
+    /// The string that controllers use for the port. Missing if it has none.
+    #[prost(string, optional, tag = "8")]
+    pub port_text: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// The enumeration of the outcomes that a packet could have.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -84,6 +87,9 @@ pub struct Output {
     pub port: u32,
     #[prost(bytes = "bytes", tag = "2")]
     pub packet: ::prost::bytes::Bytes,
+    /// The string that controllers use for the port. Missing if it has none.
+    #[prost(string, optional, tag = "3")]
+    pub port_text: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drop {
@@ -136,7 +142,7 @@ pub struct Alternative {
     #[prost(message, optional, tag = "5")]
     pub node: ::core::option::Option<Node>,
 }
-#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Wait {
     #[prost(uint32, tag = "1")]
     pub port: u32,
@@ -145,6 +151,9 @@ pub struct Wait {
     /// The length of the packet in bytes.
     #[prost(uint64, tag = "3")]
     pub length: u64,
+    /// The string that controllers use for the port. Missing if it has none.
+    #[prost(string, optional, tag = "4")]
+    pub port_text: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Cut {
@@ -216,6 +225,9 @@ pub struct Pass {
     /// The way by which the packet came here: `normal`, `recirculated` and so on.
     #[prost(string, tag = "4")]
     pub path: ::prost::alloc::string::String,
+    /// The string that controllers use for the port. Missing if it has none.
+    #[prost(string, optional, tag = "5")]
+    pub port_text: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// A parser or control of the package starts.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -245,6 +257,9 @@ pub struct Field {
     pub name: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub value: ::prost::alloc::string::String,
+    /// The string that controllers use for the value of a key or parameter. Missing if it has none.
+    #[prost(string, optional, tag = "3")]
+    pub text: ::core::option::Option<::prost::alloc::string::String>,
 }
 /// The parser rejected the packet.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -2,6 +2,7 @@
 
 use super::*;
 use p4runtime::p4info::text;
+use p4runtime::proto::v1::field_match::FieldMatchType;
 
 const P4INFO: &str = r#"
 tables {
@@ -127,17 +128,40 @@ fn entries_that_do_not_fit_are_refused_with_their_place() {
     let call = r#""action_name": "ipv4_forward", "action_params": {"dstAddr": 1, "port": 1}"#;
     assert_eq!(
         refused(&format!(r#"{{"table": "acl", {call}}}"#)),
-        "entry 1: the P4Info has no table 'acl'; it has MyIngress.ipv4_lpm"
+        "entry 1: there is no table 'acl'; there are ipv4_lpm"
     );
     assert_eq!(
         refused(
             r#"{"table": "ipv4_lpm", "action_name": "ipv4_forward", "action_params": {"port": 512}}"#
         ),
-        "entry 1: 512 is not a value for 'port': it is too wide"
+        "entry 1: 512 is not a value of port: the value needs 10 bits, the type has 9"
+    );
+    let of = |value: &str| {
+        refused(&format!(
+            r#"{{"table": "ipv4_lpm", "match": {{"hdr.ipv4.dstAddr": {value}}}, {call}}}"#
+        ))
+    };
+    let field = "is not a value of hdr.ipv4.dstAddr:";
+    // An address with a typing error is not the value of its letters.
+    for wrong in ["10.0.1", "10.0.1.300", "1O.0.0.1", "abcd"] {
+        assert_eq!(
+            of(&format!(r#"["{wrong}", 32]"#)),
+            format!(
+                "entry 1: ('{wrong}', 32) {field} it is neither a number, such as 10 or 0x0a, nor an address"
+            )
+        );
+    }
+    assert_eq!(
+        of(r#"["10.0.1.1", 33]"#),
+        format!("entry 1: ('10.0.1.1', 33) {field} the length of a prefix is 0 to 32")
     );
     assert_eq!(
-        refused(&format!(r#"{{"table": "ipv4_lpm", "match": {{"hdr.ipv4.dstAddr": 1}}, {call}}}"#)),
-        "entry 1: 1 is not a value for 'hdr.ipv4.dstAddr': expected a list of two"
+        of("[1, 2, 3]"),
+        "entry 1: [1,2,3] is not a value of hdr.ipv4.dstAddr: expected a value, or a list of two"
+    );
+    assert_eq!(
+        of("-1"),
+        format!("entry 1: -1 {field} expected a whole number below 2^64; a larger one is a text")
     );
     assert_eq!(
         updates(r#"{"target": "tofino"}"#).expect_err("it is wrong"),

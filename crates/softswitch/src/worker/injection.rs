@@ -1,13 +1,16 @@
 //! Packets that clients inject: they run as if they had arrived on ports, and their outcomes are
 //! returned.
 //!
-//! Their effects on tables, registers, counters, meters and digests are those of packets on ports.
-//! They wait in no queue of a port: egress follows ingress at once, as at an idle port. By default
-//! nothing leaves by ports or goes to controllers.
+//! Their effects on tables, registers, counters, meters and digests are those of packets on ports,
+//! unless the client wants none: the interpreter then only tries the packets. They wait in no queue
+//! of a port: egress follows ingress at once, as at an idle port. By default nothing leaves by
+//! ports or goes to controllers.
 
-use super::{Lane, PSA_PORT_CPU, PacketInSplitter};
-use crate::injected::{Injected, InjectedPacket, Treatment};
+use super::{Lane, PSA_PORT_CPU};
+use crate::controller_headers::ControllerHeaders;
+use crate::injected::{Injected, InjectedPacket, Wanted};
 use bytes::Bytes;
+use p4runtime::control::Treatment;
 use p4runtime::proto::rpc;
 use p4runtime::proto::switch::{InjectOutcome, OutputPacket};
 use p4runtime::proto::v1::PacketIn;
@@ -22,26 +25,27 @@ use traces::{Arrival, Effects};
 struct Leaving {
     /// The names of ports, by number.
     names: BTreeMap<u32, String>,
-    splitter: PacketInSplitter,
-    treatment: Treatment,
+    headers: ControllerHeaders,
+    wanted: Wanted,
 }
 
 impl Lane {
     /// Runs the next packets of a request, at most a burst of them.
     pub(super) fn inject(&mut self, injected: &mut Injected) {
         // Enumerating the outcomes of one packet takes as long as running many.
-        let enumerates = injected.treatment.traced.is_some_and(|traced| traced.outcomes.is_some());
+        let enumerates = injected.wanted.traced.is_some_and(|traced| traced.outcomes.is_some());
         let packets = injected.take(if enumerates { 1 } else { BURST });
         let mut outcomes: Vec<InjectOutcome> = packets.iter().map(outcome).collect();
         let leaving = Leaving {
             names: self.known.names(),
-            splitter: PacketInSplitter::of(&self.shared),
-            treatment: injected.treatment,
+            headers: self.shared.headers(),
+            wanted: injected.wanted,
         };
-        // In a batch, packets are not traced, and those that wait for their egress do not say which
-        // packet they come from.
-        let is_traced = leaving.treatment.traced.is_some() || self.shared.log.wants_traces();
-        if self.queued.is_empty() && !is_traced {
+        // In a batch, packets are not traced or only tried, and those that wait for their egress do
+        // not say which packet they come from.
+        let is_traced = leaving.wanted.traced.is_some() || self.shared.log.wants_traces();
+        let is_tried = effects(leaving.wanted.treatment) == Effects::None;
+        if self.queued.is_empty() && !is_traced && !is_tried {
             self.inject_batch(&packets, &mut outcomes, &leaving);
         } else {
             for (packet, outcome) in packets.iter().zip(&mut outcomes) {
@@ -92,13 +96,15 @@ impl Lane {
         shared.log.packets(shared.id, ["injected", "on"], *port, std::iter::once(payload));
         self.set_queue_depths(false);
         let (now, mut outputs) = (self.now(), Vec::new());
-        let mut ran = if let Some(contents) = leaving.treatment.traced {
-            let arrival = Arrival { port: *port, packet: payload, now };
-            let traced =
-                traces::trace_packet(&mut self.program, arrival, contents, Effects::Lasting);
+        let arrival = Arrival { port: *port, packet: payload, now };
+        let effects = effects(leaving.wanted.treatment);
+        let mut ran = if let Some(contents) = leaving.wanted.traced {
+            let traced = traces::trace_packet(&mut self.program, arrival, contents, effects);
             self.shared.log.trace(self.shared.id, &traced.trace);
             outcome.trace = Some(traced.trace);
             traced.outputs.map(|traced| outputs = traced)
+        } else if effects == Effects::None {
+            traces::try_packet(&mut self.program, arrival).map(|tried| outputs = tried)
         } else if self.shared.log.wants_traces() {
             self.traced(*port, payload, now).map(|traced| outputs = traced)
         } else {
@@ -120,7 +126,7 @@ impl Lane {
     }
 
     /// Runs the egress of a packet at the time at which it would enter its queue.
-    fn resume_at_once(
+    pub(super) fn resume_at_once(
         &mut self,
         waiting: Waiting,
         now: Duration,
@@ -132,21 +138,30 @@ impl Lane {
 
     /// Adds a packet that leaves to an outcome, and transmits it if the client has requested that.
     fn record(&mut self, port: u32, packet: Bytes, outcome: &mut InjectOutcome, leaving: &Leaving) {
-        if leaving.treatment.is_sent {
-            self.send(port, &[&packet]);
+        match leaving.wanted.treatment {
+            Treatment::Sent => self.send(port, &[&packet]),
+            Treatment::Returned | Treatment::Tried => {}
         }
         if port != self.shared.cpu_port && port != PSA_PORT_CPU {
             let port_name = leaving.names.get(&port).cloned().unwrap_or_default();
             outcome.outputs.push(OutputPacket { port, port_name, payload: packet });
             return;
         }
-        match leaving.splitter.split(packet) {
+        match leaving.headers.split(packet) {
             Ok((metadata, payload)) => outcome.packet_ins.push(PacketIn { payload, metadata }),
             Err(error) => {
                 let message = format!("A packet-in does not have the program's header: {error}.");
                 outcome.error = Some(status(Code::Internal, &message));
             }
         }
+    }
+}
+
+/// Returns the effects that a treatment leaves in the switch.
+fn effects(treatment: Treatment) -> Effects {
+    match treatment {
+        Treatment::Returned | Treatment::Sent => Effects::Lasting,
+        Treatment::Tried => Effects::None,
     }
 }
 

@@ -4,16 +4,25 @@
 //! The model of the `queues` crate decides when each packet leaves. The worker lets it leave as
 //! soon as it can after that time, and measures how late that was. Programs read the model's times,
 //! which are exact. Lateness does not add up: the next packet is due by the model's clock.
+//!
+//! One worker owns the queues of all ports. It runs the egress of the packets in them, and transmits
+//! them. Other workers run ingress, and hand the packets over in its mailbox, a burst at a time, so
+//! the packets of a worker stay in order. A queue thus needs no lock, and its packets and rate have
+//! one clock.
 
 use super::Lane;
 use crate::log::Verbosity;
+use crate::mailbox::HandedOver;
 use crate::queue_state::{Pace, QueueState};
+use bytes::Bytes;
 use pipeline::{Content, Leaving, Output, QueuedPorts};
 use queues::{Configuration, Refusal, ecn};
 use std::time::{Duration, Instant};
 
 /// The interval at which a busy worker publishes the counters of its queues.
 const PUBLISH: Duration = Duration::from_millis(50);
+/// The index of the worker that owns the queues of ports.
+const OWNER: usize = 0;
 
 /// The queues of a device's ports, and the packets in them.
 #[derive(Debug)]
@@ -44,6 +53,19 @@ impl Queued {
 }
 
 impl Lane {
+    /// Returns whether the queues of ports belong to this worker.
+    pub(super) fn owns_queues(&self) -> bool {
+        self.worker == OWNER
+    }
+
+    /// Returns whether packets of this worker may be for ports with queues.
+    pub(super) fn serves_queues(&self) -> bool {
+        match self.owns_queues() {
+            true => !self.queued.is_empty(),
+            false => self.shared.has_queues(),
+        }
+    }
+
     /// Returns the time until a port with queues starts its next packet.
     pub(super) fn until_due(&self) -> Option<Duration> {
         let (due, _) = self.queued.ports.next()?;
@@ -94,22 +116,92 @@ impl Lane {
             self.distribute(now, packet, &mut outputs);
         }
         self.serve();
+        self.hand_over();
     }
 
     /// Sends the packets that the program has produced from a received one, or puts them into
     /// queues.
     fn distribute(&mut self, now: Duration, received: &[u8], outputs: &mut Vec<Output>) {
         for Output { port, packet, .. } in outputs.drain(..) {
-            if self.queued.ports.has(port) {
+            let is_queued = match self.owns_queues() {
+                true => self.queued.ports.has(port),
+                false => self.shared.has_queues_at(port),
+            };
+            if is_queued {
                 // The architecture has no egress.
-                self.admit(now, port, Content::Frame(packet), received);
+                self.enqueue(now, port, Content::Frame(packet), received);
             } else {
                 self.send(port, &[&packet]);
             }
         }
         for waiting in self.program.take_waiting() {
-            self.admit(now, waiting.port(), Content::Waiting(Box::new(waiting)), received);
+            self.enqueue(now, waiting.port(), Content::Waiting(Box::new(waiting)), received);
         }
+    }
+
+    /// Puts a packet into its queue, or among those that are handed over to the queue's owner.
+    fn enqueue(&mut self, now: Duration, port: u32, content: Content, received: &[u8]) {
+        match self.owns_queues() {
+            true => self.admit(now, port, content, received),
+            false => self.set_aside(port, content, received),
+        }
+    }
+
+    /// Puts a packet among those that are handed over to the owner of the queues.
+    fn set_aside(&mut self, port: u32, content: Content, received: &[u8]) {
+        let (device, received) = (self.shared.index, Bytes::copy_from_slice(received));
+        self.handing_over.push(HandedOver { device, port, content, received });
+    }
+
+    /// Hands the packets of a burst over to the owner of the queues.
+    fn hand_over(&mut self) {
+        if !self.handing_over.is_empty() {
+            let packets = std::mem::take(&mut self.handing_over);
+            let refused = self.shared.mailbox.hand_over(packets);
+            self.shared.tallies.queues_overrun.add(refused);
+        }
+    }
+
+    /// Hands over the packets of a burst that began before ports got queues.
+    pub(super) fn hand_over_late(&mut self) {
+        if self.owns_queues() {
+            return;
+        }
+        for waiting in self.program.take_waiting() {
+            // It is not marked, since the frame as it was received is gone.
+            self.set_aside(waiting.port(), Content::Waiting(Box::new(waiting)), &[]);
+        }
+        self.hand_over();
+    }
+
+    /// Drops the packets of a burst of heads that began before ports got queues: what follows the
+    /// heads is no longer there.
+    pub(super) fn drop_late_heads(&mut self) {
+        if !self.owns_queues() {
+            let late = self.program.take_waiting().len();
+            self.shared.tallies.queues_overrun.add(late);
+        }
+    }
+
+    /// Takes over a packet that another worker has received.
+    pub(super) fn take_over(&mut self, port: u32, content: Content, received: &[u8]) {
+        self.serve();
+        let now = self.now();
+        if self.queued.ports.has(port) {
+            self.admit(now, port, content, received);
+            return;
+        }
+        // The port had queues when the packet was received, and has none now.
+        let mut outputs = Vec::new();
+        match content {
+            Content::Frame(packet) => outputs.push(Output { port, packet, generation: 0 }),
+            Content::Waiting(waiting) => {
+                if let Err(fault) = self.resume_at_once(*waiting, now, &mut outputs) {
+                    self.log_fault(port, &fault);
+                }
+            }
+        }
+        self.distribute(now, received, &mut outputs);
     }
 
     fn admit(&mut self, now: Duration, port: u32, content: Content, received: &[u8]) {

@@ -56,6 +56,7 @@ impl Lane {
             }
             self.send_heads(burst, &batch);
             self.batch = batch;
+            self.drop_late_heads();
             return;
         }
         // A pipeline that needs more of each packet was committed after the burst was received.

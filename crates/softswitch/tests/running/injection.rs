@@ -5,8 +5,8 @@ use crate::restart::entries;
 use crate::support::{Bench, Controller, DEVICE, Names, PROGRAM, options};
 use futures_core::Stream;
 use p4runtime::proto::switch::{
-    Delivery, InjectOutcome, InjectRequest, InjectResponse, InjectedPacket, OutputPacket, Tracing,
-    injected_packet::Ingress,
+    Delivery, Effects, InjectOutcome, InjectRequest, InjectResponse, InjectedPacket, OutputPacket,
+    Tracing, injected_packet::Ingress,
 };
 use p4runtime::proto::trace::{Trace, node::Next};
 use p4runtime::proto::v1::{self, entity::Entity as Kind};
@@ -41,7 +41,7 @@ impl Injecting {
 
     fn send(&self, packets: Vec<InjectedPacket>, delivery: Delivery) {
         let delivery = delivery.into();
-        self.request(InjectRequest { device_id: DEVICE, packets, delivery, tracing: None });
+        self.request(InjectRequest { packets, delivery, ..request() });
     }
 
     fn request(&self, request: InjectRequest) {
@@ -56,7 +56,7 @@ impl Injecting {
     /// Runs a packet and returns its trace.
     async fn trace(&mut self, packet: InjectedPacket, tracing: Tracing) -> Trace {
         let (packets, tracing) = (vec![packet], Some(tracing));
-        self.request(InjectRequest { device_id: DEVICE, packets, delivery: 0, tracing });
+        self.request(InjectRequest { packets, tracing, ..request() });
         let outcome = self.next().await.expect("it ran").remove(0);
         assert_eq!((outcome.error, outcome.outputs.len()), (None, 1));
         outcome.trace.expect("it was requested")
@@ -66,6 +66,10 @@ impl Injecting {
         self.send(packets, Delivery::Return);
         self.next().await
     }
+}
+
+fn request() -> InjectRequest {
+    InjectRequest { device_id: DEVICE, ..InjectRequest::default() }
 }
 
 fn on(port: u32, payload: &[u8]) -> InjectedPacket {
@@ -234,10 +238,52 @@ async fn a_packet_is_answered_with_its_trace() {
     ] {
         let mut injecting = Injecting::open(&controller).await;
         let (packets, tracing) = (vec![on(1, &[9, 7]); count], Some(tracing));
-        injecting.request(InjectRequest { device_id: DEVICE, packets, delivery: 0, tracing });
+        injecting.request(InjectRequest { packets, tracing, ..request() });
         injecting.next().await.expect_err("it is too much");
     }
     assert_eq!(hits(&mut controller).await, 4);
+}
+
+/// Packets without effects are answered as others are, with and without traces, also at ports with
+/// queues, and the switch is afterwards as if they had not been there.
+#[tokio::test]
+async fn a_packet_may_leave_the_switch_as_it_is() {
+    let (bench, mut controller) = forwarding().await;
+    let mut injecting = Injecting::open(&controller).await;
+    let packets = || vec![on(1, &[9, 1]), on(2, &[8, 4]), named("port1-a", &[9, 2])];
+    let lasting = injecting.run(packets()).await.expect("they ran");
+    assert_eq!(hits(&mut controller).await, 2);
+    let tried = InjectRequest { effects: Effects::None.into(), ..request() };
+    for queues in [&[][..], SLOW] {
+        set(&controller, messages(queues)).await.expect("a change");
+        injecting.request(InjectRequest { packets: packets(), ..tried.clone() });
+        assert_eq!(injecting.next().await.expect("they ran"), lasting);
+        for all_outcomes in [false, true] {
+            let tracing = Some(Tracing { all_outcomes, ..Tracing::default() });
+            injecting.request(InjectRequest { packets: packets(), tracing, ..tried.clone() });
+            let traced = injecting.next().await.expect("they ran");
+            for (outcome, lasting) in traced.into_iter().zip(&lasting) {
+                let root = outcome.trace.as_ref().and_then(|trace| trace.root.clone());
+                let next = root.expect("it was requested").next;
+                assert!(matches!(next, Some(Next::Output(_))), "{next:?}");
+                assert_eq!(InjectOutcome { trace: None, ..outcome }, *lasting);
+            }
+        }
+    }
+    assert_eq!(hits(&mut controller).await, 2);
+    for (request, named) in [
+        (InjectRequest { delivery: Delivery::Send.into(), ..tried }, "DELIVERY_RETURN"),
+        (InjectRequest { effects: 7, ..request() }, "effect 7"),
+    ] {
+        let mut injecting = Injecting::open(&controller).await;
+        injecting.request(InjectRequest { packets: packets(), ..request });
+        let refused = injecting.next().await.expect_err("it is wrong");
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().contains(named), "{refused}");
+    }
+    assert_eq!(hits(&mut controller).await, 2);
+    let counts = bench.switch.finish().remove(0).queues.queues.remove(0).2;
+    assert_eq!((counts.enqueued, counts.dropped()), (0, 0));
 }
 
 /// Packets that cannot be injected are refused with the reason, and have no effect.
@@ -261,11 +307,11 @@ async fn injection_is_off_unless_it_is_turned_on() {
     controller.push(PROGRAM).await;
     assert_eq!(entries(&mut controller).await.len(), 0);
     let mut injecting = Injecting::open(&controller).await;
-    let request = InjectRequest { device_id: 99, ..InjectRequest::default() };
-    injecting.requests.send(request).expect("the stream is open");
+    let elsewhere = InjectRequest { device_id: 99, ..request() };
+    injecting.requests.send(elsewhere).expect("the stream is open");
     assert_eq!(injecting.next().await.expect_err("no device").code(), Code::NotFound);
     let mut injecting = Injecting::open(&controller).await;
-    let request = InjectRequest { device_id: DEVICE, delivery: 7, ..InjectRequest::default() };
-    injecting.requests.send(request).expect("the stream is open");
+    let undelivered = InjectRequest { delivery: 7, ..request() };
+    injecting.requests.send(undelivered).expect("the stream is open");
     assert_eq!(injecting.next().await.expect_err("no delivery").code(), Code::InvalidArgument);
 }

@@ -10,6 +10,7 @@ mod devices;
 mod entities;
 mod faults;
 mod hostile;
+mod in_process;
 mod injection;
 mod killed;
 mod metrics;

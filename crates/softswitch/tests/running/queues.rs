@@ -1,11 +1,12 @@
 //! Tests of queues that a client sets, reads and watches while traffic runs.
 
-use crate::support::{Bench, Controller, DEVICE, Names, PROGRAM, TIMEOUT, options};
+use crate::support::{Bench, CPU_PORT, Controller, DEVICE, Names, PROGRAM, TIMEOUT, options};
 use p4runtime::control;
 use p4runtime::proto::switch::{
     GetQueuesRequest, GetQueuesResponse, PortQueues, QueueState, SetQueuesRequest,
     SetQueuesResponse, WatchQueuesRequest,
 };
+use packetio::{Port, memory};
 use queues::Configuration;
 use softswitch::{Durability, Options, StartError, SwitchLimits};
 use std::path::Path;
@@ -193,15 +194,84 @@ async fn the_memory_of_packets_that_wait_is_bounded() {
     assert_eq!((state.beyond_memory, state.queues[0].2.enqueued), (5, 5));
 }
 
+/// Returns a port with a queue for each of two workers, and the far ends of its lines.
+fn port_of_two_workers(number: u32) -> ([Port; 2], (u32, Port)) {
+    let [first, second] = [0, 1].map(|worker| memory::line(&format!("{number}-{worker}"), 1024));
+    let ([mut near, far], [other, other_far]) = (first, second);
+    near.queues.extend(other.queues);
+    ([far, other_far], (number, near))
+}
+
+/// Both workers receive packets for a port with queues. The first one owns the queues, so all leave
+/// by its own queue of the port, and those of each worker in their order.
 #[tokio::test]
-async fn several_workers_serve_no_queues() {
+async fn one_of_several_workers_owns_the_queues() {
+    let (far_in, port_in) = port_of_two_workers(1);
+    let (far_out, port_out) = port_of_two_workers(2);
     let workers = Options { workers: 2, ..options() };
-    let bench = Bench::start(0, None, workers);
+    let bench = Bench::configured(0, workers, |device| device.ports = vec![port_in, port_out]);
+    let mut bench = bench.expect("it starts");
+    bench.lines.extend(far_in.into_iter().chain(far_out));
+    // The lines of port 1 at both workers, and those of port 2.
+    let (in_by, out_by) = ([1, 2], [3, 4]);
+    let mut controller = Controller::with(&bench.switch, PROGRAM).await;
+    controller.insert([Names::new().entry(9, "forward", &[2])]).await;
+    // Without queues, each worker transmits what it received.
+    for worker in [0, 1] {
+        bench.send(in_by[worker], &[9, 0]);
+        assert_eq!(bench.receive(out_by[worker], 1), [[9, 0]]);
+    }
+    set(&controller, messages(SLOW)).await.expect("a change");
+    for number in 1..6 {
+        bench.send(in_by[1], &[9, number]);
+        bench.send(in_by[0], &[9, 100 + number]);
+    }
+    let state = wait_for(&controller, 0, |state| state.enqueued == 10).await;
+    assert_eq!((state.sent, state.depth_packets), (1, 9));
+    set(&controller, messages(&["port=2"])).await.expect("a change");
+    let left = bench.receive(out_by[0], 10);
+    let of = |own: fn(u8) -> bool| -> Vec<u8> {
+        left.iter().map(|packet| packet[1]).filter(|number| own(*number)).collect()
+    };
+    assert_eq!(of(|number| number < 100), [1, 2, 3, 4, 5]);
+    assert_eq!(of(|number| number >= 100), [101, 102, 103, 104, 105]);
+    // Without queues, each worker transmits by itself again.
+    set(&controller, removed(2)).await.expect("a change");
+    for worker in [0, 1] {
+        bench.send(in_by[worker], &[9, 7]);
+        assert_eq!(bench.receive(out_by[worker], 1), [[9, 7]]);
+    }
+    let state = bench.switch.finish().remove(0);
+    assert_eq!((state.activity.queues_overrun, state.queues.removed), (0, 0));
+}
+
+/// A message about a port that does not exist names those that do.
+#[tokio::test]
+async fn a_switch_without_ports_says_so() {
+    for (ports, end) in [
+        (0, "has no port 2, and no others; start the switch with -i NUMBER@INTERFACE for each."),
+        (1, "has no port 2; there is 1."),
+    ] {
+        let bench = Bench::new(ports);
+        let controller = Controller::of(&bench.switch, 1).await;
+        let refused = set(&controller, messages(SLOW)).await.expect_err("no such port");
+        assert_eq!(refused.code(), Code::NotFound, "{refused}");
+        assert_eq!(refused.message(), format!("Device {DEVICE} {end}"));
+        assert_eq!(set(&controller, removed(2)).await.expect("nothing to do").revision, 0);
+    }
+}
+
+/// The switch tells its clock, from which the timestamps of packets count.
+#[tokio::test]
+async fn a_switch_tells_its_clock() {
+    let bench = Bench::start(0, None, Options { workers: 3, ..options() });
     let controller = Controller::of(&bench.switch, 1).await;
-    let refused = set(&controller, messages(SLOW)).await.expect_err("two workers");
-    assert_eq!(refused.code(), Code::FailedPrecondition, "{refused}");
-    assert!(refused.message().contains("--workers 1"), "{refused}");
-    assert_eq!(set(&controller, removed(2)).await.expect("nothing to do").revision, 0);
+    let first = controller.client.about_switch().await.expect("it has the service");
+    assert_eq!((first.cpu_port, first.workers), (CPU_PORT, 3));
+    assert!(first.version.starts_with("planimeter switch "), "{}", first.version);
+    let second = controller.client.about_switch().await.expect("it has the service");
+    let passed = second.elapsed_ns.checked_sub(first.elapsed_ns).expect("time passes");
+    assert!(passed > 0 && second.timestamp_ns > first.timestamp_ns, "{first:?} {second:?}");
 }
 
 /// The states come at the interval, and show what passed in between.
@@ -277,20 +347,4 @@ async fn queues_survive_a_restart() {
     }
     wait_for(&controller, 0, |state| state.enqueued == 3 && state.depth_packets == 2).await;
     assert_eq!(bench.receive(2, 1), [[9, 0]]);
-}
-
-#[test]
-fn kept_queues_need_one_worker_too() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let state = directory.path().join("state");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.expect("a runtime").block_on(async {
-        let bench = restarted(&state, &[]).expect("it starts");
-        let controller = Controller::of(&bench.switch, 1).await;
-        set(&controller, messages(SLOW)).await.expect("a change");
-    });
-    let workers = Options { workers: 2, ..options() };
-    let refused = Bench::configured(0, workers, |device| device.state = Some(state.clone()));
-    let refused = refused.expect_err("two workers");
-    assert!(matches!(refused, StartError::QueuesOfOneWorker { workers: 2, .. }), "{refused}");
 }

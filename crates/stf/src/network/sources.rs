@@ -58,6 +58,7 @@ impl Travel<'_> {
             port: source.port,
             from: books.report.port(source.port),
             is_of_source: true,
+            transmission: None,
             copies: Cell::new(0),
             has_left: Cell::new(false),
         });

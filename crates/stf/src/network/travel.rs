@@ -2,8 +2,9 @@
 //! links.
 
 use super::agenda::{Agenda, Rank};
+use super::senders::{Acknowledgement, Responding, Transmission};
 use super::sources::Sending;
-use super::{Covered, MAX_COPIES, MAX_HOPS, Network, coverage_of};
+use super::switches::{Covered, Network, coverage_of};
 use crate::Failure;
 use crate::books::Books;
 use crate::checks::Departed;
@@ -15,12 +16,26 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// The largest number of switches that a packet may cross. A packet that crosses more is assumed to
+/// circulate in a loop.
+const MAX_HOPS: usize = 64;
+
+/// The largest number of copies that one packet may become. In a loop of switches, the number of
+/// copies can double with each round.
+const MAX_COPIES: usize = 4096;
+
 /// An event of a network.
 pub(super) enum Event {
     /// A packet arrives at a port of a switch.
     Arrival(Travelling),
     /// The source with this index sends its next packet.
     Source(usize),
+    /// The sender with this index sends what its window has room for.
+    Sender(usize),
+    /// A sender learns that one of its packets has arrived.
+    Acknowledgement(Acknowledgement),
+    /// The retransmission timeout of the sender with this index may be over.
+    Timeout(usize),
     /// A port with queues may start its next packet.
     Start(End),
 }
@@ -54,9 +69,11 @@ pub(super) struct Origin {
     pub(super) port: u32,
     /// The port where it arrived, as it is called in messages.
     pub(super) from: String,
-    /// Whether a source sent the packet. It is then counted, and neither compared nor described
-    /// alone.
+    /// Whether a source or a sender sent the packet. It is then counted, and neither compared nor
+    /// described alone.
     pub(super) is_of_source: bool,
+    /// The number of the packet, if a sender waits for its acknowledgement.
+    pub(super) transmission: Option<Transmission>,
     /// The number of copies that the packet has become.
     pub(super) copies: Cell<usize>,
     /// Whether a copy has left the network.
@@ -90,6 +107,7 @@ pub(super) struct Travel<'n> {
     /// The packets of the script, if the network has queues.
     pub(super) pending: Vec<Rc<Origin>>,
     pub(super) sources: Vec<Sending>,
+    pub(super) senders: Vec<Responding>,
 }
 
 impl Travel<'_> {
@@ -99,6 +117,9 @@ impl Travel<'_> {
             match event {
                 Event::Arrival(packet) => self.arrive(now, packet, books),
                 Event::Source(index) => self.send(now, index, books),
+                Event::Sender(index) => self.fill_window(now, index, books),
+                Event::Acknowledgement(answer) => self.acknowledge(now, answer, books),
+                Event::Timeout(index) => self.time_out(now, index, books),
                 Event::Start(end) => self.start(now, end, books),
             }
         }
@@ -340,6 +361,7 @@ impl Travel<'_> {
             self.agenda.add(time, Rank::Arrival, Event::Arrival(packet));
         } else if let Some(number) = self.network.number(end) {
             self.crosses(time, number, &output.packet, journey, books);
+            self.answer(time, number, journey.origin.transmission, &output.packet);
             journey.origin.has_left.set(true);
             if is_of_source {
                 if self.options.keeps_sources {

@@ -1,5 +1,5 @@
-//! Parses the statements of networks: sources, checks of delays and packets, and statements for one
-//! switch.
+//! Parses the statements of networks: sources, senders, checks of delays and packets, and statements
+//! for one switch.
 
 use super::{COMPARISONS, Cursor, SyntaxError, packet_data, pattern, statement, time};
 use crate::checks::{Check, Requirement, Share, Statistic};
@@ -12,12 +12,37 @@ const MAX_LENGTH: usize = 65_535 + 14 + 16;
 
 /// Parses the operands of `source`: `PORT [length BYTES] HEX`.
 pub(super) fn source(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
-    let port = cursor.small("a port number")?;
+    let port = cursor.port()?;
+    let data = filled(cursor)?;
+    Ok(data.map_or(StatementKind::HalfByte, |data| StatementKind::Source { port, data }))
+}
+
+/// Parses the operands of `sender`: `FROM TO until TIME [back TIME] [length BYTES] HEX`.
+pub(super) fn sender(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
+    /// The time that an acknowledgement takes if the script does not say.
+    const BACK: Duration = Duration::from_millis(10);
+    let (from, to) = (cursor.port()?, cursor.port()?);
+    cursor.require("until")?;
+    let until = time(cursor)?;
+    let back = if cursor.take("back") { time(cursor)? } else { BACK };
+    if back.is_zero() {
+        return Err(cursor.error(
+            "an acknowledgement takes some time, or nothing would ever limit the sender: write 1us or more",
+        ));
+    }
+    let data = filled(cursor)?;
+    let sender = |data| StatementKind::Sender { from, to, data, back, until };
+    Ok(data.map_or(StatementKind::HalfByte, sender))
+}
+
+/// Parses `[length BYTES] HEX`, the bytes of a packet that zeros fill up to a length. Returns `None`
+/// if the number of digits is odd.
+fn filled(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let length = match cursor.take("length") {
         true => Some(cursor.small::<usize>("a number of bytes")?),
         false => None,
     };
-    let Some(mut data) = packet_data(cursor)? else { return Ok(StatementKind::HalfByte) };
+    let Some(mut data) = packet_data(cursor)? else { return Ok(None) };
     if let Some(length) = length {
         if length < data.len() || length > MAX_LENGTH {
             let least = data.len();
@@ -28,7 +53,7 @@ pub(super) fn source(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxErr
         }
         data.resize(length, 0);
     }
-    Ok(StatementKind::Source { port, data })
+    Ok(Some(data))
 }
 
 /// Parses the operands of `on`: `SWITCH STATEMENT`.

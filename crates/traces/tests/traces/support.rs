@@ -1,10 +1,13 @@
 //! Switches for tests of traces.
 
+use entities::PortNames;
 use ir::bits::Bits;
 use p4lang::preprocess::{MemoryFiles, Options};
+use p4runtime::p4info::Schema;
 use pipeline::{
     CloneSession, EntryAction, FieldMatch, Group, GroupMember, Replica, Switch, TableEntry,
 };
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The program `spread.p4`.
@@ -14,6 +17,17 @@ pub(crate) const SPREAD: &str = include_str!("spread.p4");
 pub(crate) fn load(name: &str, text: &str) -> Switch {
     let compiled = p4lang::compile_text(name, text, &Options::default(), &MemoryFiles::default());
     Switch::new(compiled.program.expect("it compiles")).expect("it loads")
+}
+
+/// Loads a program with the types that it translates to strings.
+pub(crate) fn load_translated(name: &str, text: &str) -> Switch {
+    let mut switch = load(name, text);
+    let p4info = p4lang::p4info::generate(switch.program()).expect("it has a P4Info");
+    let schema = Schema::new(p4info).expect("it is right");
+    let types =
+        pipeline::translated_types(schema.objects(), switch.program(), &PortNames::default());
+    switch.set_translated(Arc::new(types.expect("types")));
+    switch
 }
 
 fn bits(width: u32, value: u64) -> Bits {

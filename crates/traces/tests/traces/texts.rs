@@ -1,10 +1,12 @@
 //! Snapshots of traces as text.
 
-use crate::support::{SPREAD, copy, discard, forward, load, mirror, multicast, rewrite, spread};
+use crate::support::{
+    SPREAD, copy, discard, forward, load, load_translated, mirror, multicast, rewrite, spread,
+};
 use pipeline::{Detail, Switch};
 use std::time::Duration;
 use stf::{Options, Script, run};
-use traces::{Arrival, Contents, Effects, Trace, text, trace_packet};
+use traces::{Arrival, Contents, Effects, Format, Trace, read, text, trace_packet};
 
 fn trace(switch: &mut Switch, packet: &[u8], outcomes: Option<u64>) -> Trace {
     let arrival = Arrival { port: 4, packet, now: Duration::ZERO };
@@ -78,4 +80,32 @@ fn a_packet_that_fails() {
     let program = SPREAD.replace("hits.count(1);", "assert(h.h.kind == 7);");
     let mut switch = load("spread.p4", &program);
     insta::assert_snapshot!(text(&trace(&mut switch, &[6, 1, 9, 64], None), false));
+}
+
+/// Values of translated types have the string of the controller beside the number, in text, JSON
+/// and protocol buffers.
+#[test]
+fn strings_of_controllers_are_beside_their_numbers() {
+    let mut switch = load_translated("vrf.p4", include_str!("../../../../programs/vrf.p4"));
+    let script = "
+        add vrf_of 10 port:\"Ethernet0\" set_vrf(vrf:\"vrf \\\"80\\\"\")
+        add routes vrf:\"vrf \\\"80\\\"\" dst:10.0.0.0/8 set_nexthop(nexthop:\"to-b\")
+        add nexthops nexthop:\"to-b\" forward(port:\"Ethernet4\", src:0xf2, dst:0xb2)
+        packet \"Ethernet0\" 0000000000ee0000000000ff08004500001712340000401151a00a0001010a000202010203
+        packet 9 0000000000ee0000000000ff08004500001712340000401151a00a0001010a000202010203";
+    let contents = Contents { detail: Detail::Values, outcomes: None };
+    let options = Options { trace: Some(contents), strict: true, ..Options::default() };
+    let script = Script::parse(script).expect("a script");
+    let report = run(&mut switch, &script, options).expect("runs");
+    let traces: Vec<Trace> = report.trace.into_iter().map(|(_, trace)| trace).collect();
+    let texts: Vec<_> = traces.iter().map(|trace| text(trace, false)).collect();
+    insta::assert_snapshot!(texts.join("\n"));
+    let json: Vec<_> = traces.iter().flat_map(|trace| Format::Json.bytes(trace)).collect();
+    let field = r#"{"name":"nexthop","value":"0x0","text":"to-b"}"#;
+    assert!(String::from_utf8_lossy(&json).contains(field));
+    let proto: Vec<_> = traces.iter().flat_map(|trace| Format::Proto.bytes(trace)).collect();
+    assert_eq!(
+        (read(&json).expect("traces"), read(&proto).expect("traces")),
+        (traces.clone(), traces)
+    );
 }

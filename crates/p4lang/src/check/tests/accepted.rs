@@ -3,17 +3,17 @@
 use super::{PRELUDE, accepts, control, parser, program, statements};
 
 #[test]
-fn a_program_that_uses_everything() {
+fn a_program_with_all_constructs_is_accepted() {
     accepts(include_str!("programs/everything.p4"));
 }
 
 #[test]
-fn corners_of_values_and_tables() {
+fn edge_cases_of_values_and_tables_are_accepted() {
     accepts(include_str!("programs/corners.p4"));
 }
 
 #[test]
-fn a_program_like_those_of_tutorials() {
+fn a_program_like_those_of_tutorials_is_accepted() {
     accepts(include_str!("programs/telemetry.p4"));
 }
 
@@ -23,12 +23,12 @@ fn subparsers_and_nested_controls() {
 }
 
 #[test]
-fn a_program_for_psa() {
+fn a_program_for_psa_is_accepted() {
     accepts(include_str!("programs/psa.p4"));
 }
 
 #[test]
-fn architectures_by_themselves() {
+fn architectures_without_a_program_are_accepted() {
     for name in crate::arch::names() {
         accepts(&format!("#include <{name}>\n"));
     }
@@ -56,7 +56,7 @@ fn type_parameters_are_inferred() {
 }
 
 #[test]
-fn generic_structs_and_headers() {
+fn generic_structs_and_headers_are_accepted() {
     accepts(&program(
         "header GH<T> { T f; } struct P2<A, B> { A a; B b; } typedef P2<bit<8>, bool> PB; struct Q<T> { T b; }\n\
          control X(inout GH<bit<16>> h, inout Q<PB> p) { apply {\n\
@@ -95,7 +95,7 @@ fn controls_and_parsers_as_constructor_arguments() {
 }
 
 #[test]
-fn user_architectures() {
+fn architectures_of_the_program_itself_are_accepted() {
     accepts(
         "#include <core.p4>\n\
          parser Prs<H>(packet_in p, out H h); control Pipe<H, M>(inout H h, inout M m); control Dep<H>(packet_out p, in H h);\n\
@@ -209,7 +209,7 @@ fn names_may_repeat_where_scopes_differ() {
 }
 
 #[test]
-fn strings_and_lists_as_arguments() {
+fn strings_and_lists_are_accepted_as_arguments() {
     accepts(&program(
         "extern E { E(list<tuple<bit<8>, bit<8>>> data); void run(); } extern void note(string s); struct Pair { bit<8> a; bit<8> b; }\n\
          extern E2 { E2(list<Pair> data); }\n\

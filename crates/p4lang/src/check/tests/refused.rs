@@ -10,3 +10,4 @@ mod parsers;
 mod statements;
 mod tables;
 mod types;
+mod versions;

@@ -9,7 +9,9 @@ use tonic::Code;
 use super::super::messages::Operation;
 use super::*;
 use crate::{
-    control::{DeviceQueues, Injection, Pending, PortState, QueueChange, QueuesSet, SwitchSource},
+    control::{
+        About, DeviceQueues, Injection, Pending, PortState, QueueChange, QueuesSet, SwitchSource,
+    },
     proto::switch::InjectOutcome,
     status::EntityError,
 };
@@ -24,6 +26,10 @@ struct Queued {
 }
 
 impl SwitchSource for Queued {
+    fn about(&self) -> About {
+        About::default()
+    }
+
     fn queues(&self) -> Pending<DeviceQueues> {
         Box::pin(ready(Ok(self.published_queues())))
     }

@@ -260,23 +260,23 @@ const PROGRAMS: &[&str] = &[
 ];
 
 #[test]
-fn statements() {
+fn errors_in_statements_are_refused() {
     let locals = "bit<8> v = 1; bit<16> w = 2; bool q = true; int<8> n = 1;";
     refused(STATEMENTS, ";", |statement| control(locals, statement));
 }
 
 #[test]
-fn controls() {
+fn errors_in_controls_are_refused() {
     refused(CONTROLS, ("", ""), |(locals, apply)| control(locals, apply));
 }
 
 #[test]
-fn parsers() {
+fn errors_in_parsers_are_refused() {
     let nothing = ("", "state start { transition accept; }");
     refused(PARSERS, nothing, |(locals, states)| parser(locals, states));
 }
 
 #[test]
-fn programs() {
+fn errors_in_programs_are_refused() {
     refused(PROGRAMS, "", program);
 }

@@ -155,8 +155,11 @@ fn numbers_in_annotations_are_declared_and_known() {
 }
 
 #[test]
-fn actions_do_not_switch() {
-    refuses(&control("action a() { switch (m.m) { 1: {} } }", "a();"), "misplaced");
+fn actions_switch_on_values_and_not_on_tables() {
+    accepts(&control("action a() { switch (m.m) { 1: { m.w = 2; } } }", "a();"));
+    let table = "table t { actions = { NoAction; } }";
+    let switch = "action a() { switch (t.apply().action_run) { NoAction: { m.w = 2; } } }";
+    refuses(&control(&format!("{table} {switch}"), "a();"), "misplaced");
     accepts(&statements("switch (v) { 1: { v = 2; } }"));
     accepts(&program("bit<8> f(in bit<8> x) { switch (x) { 1: { return 2; } } return 3; }"));
 }
