@@ -1,8 +1,8 @@
-// One of every kind of entity, each with an effect that can be seen on a wire.
+// A program with every kind of entity, each of which has a visible effect on packets.
 //
-// A packet says in its header which part of the program it is for, and with which values; most
-// leave through the port that an entry names, with what was found written into `result`. What no
-// entry is there for goes to the controller.
+// The header of a packet selects a part of the program and its arguments. Most packets leave by
+// the port in the matching entry, with the result of the part in the field `result`. Packets that
+// match no entry go to the controller.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -265,7 +265,7 @@ control EverythingEgress(
     inout standard_metadata_t standard)
 {
     apply {
-        // A packet shows which copy it is.
+        // The result identifies a copy by the instance of its replica.
         if (headers.probe.isValid() && standard.instance_type == PACKET_IS_CLONE) {
             headers.probe.result = 0xc1000000 + (bit<32>) standard.egress_rid;
         } else if (headers.probe.isValid() && headers.probe.part == Part.Multicast) {

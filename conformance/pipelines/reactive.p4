@@ -1,4 +1,4 @@
-// The shape of pipelines that reactive controllers such as ONOS bring: one wide ternary table with
+// A pipeline like those that reactive controllers such as ONOS push: one wide ternary table with
 // counters, weighted next hops behind it, a meter for each source, counters for each port, and
 // packets to and from the controller.
 

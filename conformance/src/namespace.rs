@@ -7,20 +7,20 @@ use packetio::namespace::{Namespace, NamespaceError};
 /// The MTU of a cable, in bytes.
 const MTU: u32 = 1500;
 
-/// Named namespaces and the cables between them; dropping the lab removes them.
+/// Named network namespaces and the virtual cables between them. Dropping the lab removes both.
 #[derive(Debug)]
 pub struct Lab {
     namespaces: Vec<(String, Namespace)>,
 }
 
 impl Lab {
-    /// Creates a lab with one namespace, that of the switch, `s`. Returns `None` with a message
-    /// that bypasses the test harness if namespaces cannot be created here; a test then has nothing
-    /// to do.
+    /// Creates a lab with a single namespace, which is named `s` and contains the switch. Returns
+    /// `None` if namespaces cannot be created on this machine. The test must then return, and a
+    /// message that the test harness does not capture reports that it was skipped.
     ///
     /// # Panics
     ///
-    /// Panics if they cannot be created and `PLANIMETER_REQUIRE_PEERS` is 1.
+    /// Panics if namespaces cannot be created and `PLANIMETER_REQUIRE_PEERS` is 1.
     pub fn new() -> Option<Self> {
         let mut lab = Self { namespaces: Vec::new() };
         match lab.try_add("s") {
@@ -32,7 +32,8 @@ impl Lab {
         }
     }
 
-    /// Adds a namespace with loopback up. The switch's namespace, `s`, exists from the start.
+    /// Adds a namespace whose loopback interface is up. The switch's namespace, `s`, exists from
+    /// the start.
     ///
     /// # Panics
     ///
@@ -46,11 +47,12 @@ impl Lab {
         Ok(())
     }
 
-    /// Connects two namespaces by a cable, and creates its interfaces; both are up.
+    /// Connects two namespaces by a cable (a veth pair). Each end is given as the name of its
+    /// namespace and the name of the interface that is created there. Both interfaces are up.
     ///
     /// # Panics
     ///
-    /// Panics if this is not possible.
+    /// Panics if the interfaces cannot be created.
     pub fn cable(&self, (name, interface): (&str, &str), (other, peer): (&str, &str)) {
         let (here, there) = (self.namespace(name), self.namespace(other));
         here.link(interface, there, peer, MTU).unwrap_or_else(|error| panic!("{error}"));

@@ -1,8 +1,8 @@
 //! The locations of the peers, which are programs of other authors.
 //!
 //! `conformance/install.sh` creates a folder for each peer, mostly a Python virtual environment,
-//! under `conformance/.peers`; the environment variable `PLANIMETER_PEERS` names another place.
-//! Programs of the system's packages are searched for on the search path.
+//! under `conformance/.peers`, or under the folder that the environment variable `PLANIMETER_PEERS`
+//! names. Programs of the system's packages are searched for on the search path.
 
 use std::env;
 use std::fs;
@@ -45,8 +45,8 @@ impl Peer {
     /// Returns the command that starts the program: the binary itself, or the interpreter that
     /// finds the library.
     ///
-    /// Returns `None` with a message that bypasses the test harness if the program is not
-    /// installed; a test then has nothing to do.
+    /// Returns `None` if the program is not installed. The test must then return, and a message
+    /// that the test harness does not capture reports that it was skipped.
     ///
     /// # Panics
     ///

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// The time that a program has to start, on a machine that is busy with other tests.
 const START: Duration = Duration::from_secs(40);
 
-/// A running program; dropping this value kills it and all its children.
+/// A running program. Dropping this value kills the program and all its children.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -102,8 +102,8 @@ impl Running {
         assert!(well, "the peer ended with {ended:?}; printed:\n{}", self.output());
     }
 
-    /// Waits until the program has ended, and returns its exit status; `None` if it has not ended in
-    /// time.
+    /// Waits until the program has ended, and returns its exit status. Returns `None` if the
+    /// program has not ended in time.
     pub fn end(&mut self, patience: Duration) -> Option<ExitStatus> {
         let mut ended = None;
         poll(patience, || {

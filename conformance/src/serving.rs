@@ -12,8 +12,9 @@ use crate::run::ProbeRun;
 
 /// Switches that listen, and the probe run that emulates them.
 ///
-/// Once all of them have a controller and a pipeline, each sends some packet-ins within a second.
-/// After that the run continues until it is interrupted, so that a slow machine changes nothing.
+/// Once all switches have a controller and a pipeline, each sends some packet-ins within a second.
+/// The run then continues until it is interrupted, so that answers count however slow the machine
+/// is.
 #[derive(Debug)]
 pub struct Serving {
     /// The probe run.

@@ -1,4 +1,4 @@
-//! `planimeter switch` as a process, on cables of a [`Lab`].
+//! The command `planimeter switch`, run as a process whose ports are interfaces in a [`Lab`].
 
 use std::env;
 use std::path::PathBuf;

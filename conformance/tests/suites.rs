@@ -1,6 +1,6 @@
-//! `conformance/p4c.sh`, which tries the sample programs of a checkout of p4c, on a folder with the
-//! same layout that is made of this repository's own programs. p4c's programs are not in the
-//! repository.
+//! Tests `conformance/p4c.sh`, which runs the sample programs of a checkout of p4c. Since p4c's
+//! programs are not in this repository, the script runs on a folder with the same layout that
+//! contains this repository's own programs.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -4,7 +4,8 @@
     net = Mininet(topo=topo, switch=PlanimeterSwitch, controller=None)
 
 or, for one switch: topo.addSwitch("s1", cls=PlanimeterSwitch, program="router.p4",
-runtime_json="s1-runtime.json"). Without a program the switch waits for a controller. Where the
+runtime_json="s1-runtime.json", cli_input="s1-commands.txt"): commands of simple_switch_CLI run once
+the switch listens. Without a program the switch waits for a controller. Where the
 command is not on the search path, the environment variable PLANIMETER names it.
 """
 import os
@@ -29,6 +30,7 @@ class PlanimeterSwitch(Switch):
         name,
         program=None,
         runtime_json=None,
+        cli_input=None,
         device_id=None,
         grpc_port=None,
         cpu_port=None,
@@ -44,7 +46,7 @@ class PlanimeterSwitch(Switch):
         self.grpc_port = grpc_port or cls.first_grpc_port + self.device_id
         self.program, self.runtime_json, self.cpu_port = program, runtime_json, cpu_port
         self.log_file, self.pcap_dir = log_file or f"{name}.log", pcap_dir
-        self.arguments = list(arguments)
+        self.arguments, self.cli_input = list(arguments), cli_input
         self.process = None
 
     def command(self):
@@ -76,6 +78,16 @@ class PlanimeterSwitch(Switch):
                 said = self.said().strip() or f"it printed nothing for {START_TIMEOUT} s"
                 raise RuntimeError(f"{self.name} did not start: {said}")
             time.sleep(0.05)
+        if self.cli_input:
+            self.run_commands()
+
+    def run_commands(self):
+        """Runs the file of simple_switch_CLI commands over P4Runtime."""
+        command = [os.environ.get("PLANIMETER", "planimeter"), "ctl", f"127.0.0.1:{self.grpc_port}"]
+        command += ["--device-id", str(self.device_id), "--file", self.cli_input]
+        ran = subprocess.run(command, capture_output=True, text=True)
+        if ran.returncode != 0:
+            raise RuntimeError(f"{self.name} did not start: {ran.stderr.strip()}")
 
     def stop(self, deleteIntfs=True):
         if self.process is not None:

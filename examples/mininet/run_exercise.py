@@ -3,7 +3,7 @@
 
     sudo python3 run_exercise.py -t topology.json [--p4 PROGRAM] [--test]
 
-Reads topology.json and the sX-runtime.json files that it names as they are; paths in them are
+Reads topology.json and the files for switches that it names (runtime_json, cli_input) as they are; paths in them are
 relative to the current folder, as in the tutorials. Takes the flags of the tutorials' own script, so
 that `make run RUN_SCRIPT=.../run_exercise.py` works in an exercise.
 """
@@ -45,15 +45,11 @@ class ExerciseTopo(Topo):
                 cls=PlanimeterSwitch,
                 program=given.get("program") or options.p4 or options.switch_json,
                 runtime_json=given.get("runtime_json"),
+                cli_input=given.get("cli_input"),
                 cpu_port=given.get("cpu_port", options.cpu_port),
                 log_file=os.path.join(options.log_dir, f"{name}.log"),
                 pcap_dir=options.pcap_dir,
             )
-            if "cli_input" in given:
-                sys.exit(
-                    f"{name}: cli_input is for simple_switch_CLI, which speaks Thrift; "
-                    "write the same as runtime_json"
-                )
         for name, given in topology["hosts"].items():
             self.addHost(name, cls=PlainHost, ip=given["ip"], mac=given.get("mac"))
         # As the tutorials' script orders them, so that interfaces get the same names.

@@ -1,9 +1,9 @@
-//! An allocator that puts some blocks in front of a guard page.
+//! An allocator that places some blocks directly before a guard page.
 //!
-//! AddressSanitizer sees the accesses of what the Rust compiler instruments. The machine code that
-//! Planimeter generates is not instrumented, so an access of it beyond its frame, packet or output
-//! goes unnoticed. A block in front of a page that must not be touched turns such an access into a
-//! signal that ends the process, and so does an access to a block that was freed.
+//! AddressSanitizer checks only code that the Rust compiler instruments. It does not notice if the
+//! machine code that Planimeter generates accesses memory beyond its frame, packet or output. If
+//! the block lies directly before a page that must not be accessed, such an access raises a signal
+//! that ends the process. An access to a freed block does the same.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The sizes in bytes of blocks that may be guarded: frames, packets, outputs, short tables.
 const SIZES: std::ops::RangeInclusive<usize> = 64..=SLOT - PAGE;
-/// One in this number of blocks is guarded, since each costs two system calls.
+/// The inverse of the share of blocks that are guarded. Not all are, since each guarded block costs
+/// two system calls.
 const ONE_IN: usize = 8;
 const PAGE: usize = 4096;
 /// The address space of a block and its guard page.
@@ -69,8 +70,8 @@ fn slot_of(block: *mut u8) -> Option<usize> {
 }
 
 // SAFETY: a block comes from the system's allocator, or from a slot that no other block has until
-// it is freed. Slots are as long and aligned as `layout` asks for: `SIZES` leaves room for the guard
-// page, and blocks that need an alignment of more than a page are not guarded.
+// it is freed. Slots are as long and aligned as `layout` asks for: `SIZES` leaves room for the
+// guard page, and blocks that need an alignment of more than a page are not guarded.
 unsafe impl GlobalAlloc for Guarding {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if SIZES.contains(&layout.size())

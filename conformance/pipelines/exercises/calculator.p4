@@ -1,4 +1,4 @@
-// A calculator: the packet comes back with the result.
+// A calculator: the packet returns to its sender with the result.
 
 #include "common.p4"
 

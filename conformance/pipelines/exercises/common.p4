@@ -1,4 +1,4 @@
-// What the programs of this folder have in common.
+// The headers and macros that the programs of this folder share.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -46,14 +46,14 @@ header tcp_t {
     bit<16> urgent;
 }
 
-// The header checksum of IPv4, options left out.
+// Updates the header checksum of IPv4, for headers without options.
 #define IPV4_CHECKSUM(ipv4) \
     update_checksum(ipv4.isValid(), \
         { ipv4.version, ipv4.header_length, ipv4.diffserv, ipv4.ecn, ipv4.total_length, ipv4.identification, ipv4.flags, \
           ipv4.fragment_offset, ipv4.time_to_live, ipv4.protocol, ipv4.source, ipv4.destination }, \
         ipv4.checksum, HashAlgorithm.csum16)
 
-// A hop towards an IPv4 destination.
+// The actions and the table that forward a packet by its IPv4 destination.
 #define IPV4_FORWARDING \
     action drop() { \
         mark_to_drop(standard); \

@@ -1,4 +1,4 @@
-// Connections are opened from inside alone; a Bloom filter in two registers remembers them.
+// A firewall: only hosts inside may open connections, which a Bloom filter in two registers stores.
 
 #include "common.p4"
 

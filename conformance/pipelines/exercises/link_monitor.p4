@@ -1,5 +1,5 @@
-// Probes go their way by ports that their sender chose, and gather at each switch what passed the port
-// that they leave by, and when they were there last.
+// Probes take a path of ports that their sender chose. At each switch, they collect the traffic of the
+// port by which they leave, and the time of the previous probe.
 
 #include "common.p4"
 

@@ -1,4 +1,4 @@
-// What no entry is for goes to all ports but the one that it came by.
+// Packets that match no entry are flooded: they leave by all ports but the ingress port.
 
 #include "common.p4"
 

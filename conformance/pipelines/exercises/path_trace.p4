@@ -1,5 +1,5 @@
-// Every switch on the way writes who it is, and how long its queue was, into an option of IPv4. What
-// met a long queue has its congestion marked.
+// Every switch on the path writes its id and the length of its queue into an IPv4 option. Packets
+// that met a long queue are marked as having experienced congestion (ECN).
 
 #include "common.p4"
 

@@ -1,4 +1,4 @@
-// The sender says by which port each switch on the way is to forward.
+// Source routing: the sender of a packet chooses the port by which each switch forwards it.
 
 #include "common.p4"
 

@@ -13,7 +13,7 @@ use std::process::Command;
 use conformance::{Peer, binary, peers, repository};
 
 #[test]
-fn how_much_a_controller_can_take() {
+fn the_tutorial_on_the_capacity_of_a_controller_works() {
     if Peer::OsKen.command().is_none() {
         return;
     }
@@ -24,7 +24,7 @@ fn how_much_a_controller_can_take() {
 }
 
 #[test]
-fn a_controller_over_p4runtime() {
+fn the_tutorial_on_p4runtime_controllers_works() {
     if Peer::Finsy.command().is_none() {
         return;
     }
@@ -35,7 +35,7 @@ fn a_controller_over_p4runtime() {
 }
 
 #[test]
-fn how_fast_a_program_is() {
+fn the_tutorial_on_the_speed_of_a_program_works() {
     let folder = read_along("program.md");
     assert!(folder.path().join("router.p4info.txtpb").is_file());
     for run in ["router", "update", "tables"] {
@@ -44,18 +44,18 @@ fn how_fast_a_program_is() {
 }
 
 #[test]
-fn an_exercise_of_the_tutorials() {
+fn the_tutorial_on_an_exercise_works() {
     let folder = read_along("exercise.md");
     assert!(folder.path().join("runs/exercise/report.html").is_file());
 }
 
 #[test]
-fn programs_that_teach_queues() {
+fn the_tutorial_on_queues_works() {
     read_along("queues.md");
 }
 
 #[test]
-fn what_delay_is_guaranteed() {
+fn the_tutorial_on_delay_bounds_works() {
     let folder = read_along("delay.md");
     assert!(folder.path().join("runs/verified/report.html").is_file());
     assert!(folder.path().join("model.json").is_file());

@@ -8,7 +8,7 @@ use conformance::{OneTrial, Peer, ProbeRun, Running, repository};
 use probe::topology::{Port, SwitchIndex, Topology};
 
 #[test]
-fn os_ken_finds_exactly_the_links_that_there_are() {
+fn os_ken_discovers_exactly_the_emulated_links() {
     // With two threads, links lead from one thread to the other.
     let (switches, topology) = (7, "tree:2");
     if Peer::OsKen.command().is_none() {
@@ -45,7 +45,7 @@ fn os_ken_finds_exactly_the_links_that_there_are() {
     assert!(result.trial().counts.discovery_relayed >= 12, "{:?}", result.trial().counts);
 }
 
-/// Returns os-ken's name for the end of a link; datapath ids count from 1.
+/// Returns os-ken's name for the end of a link, in which datapath ids count from 1.
 fn end((switch, port): (SwitchIndex, Port)) -> String {
     format!("{}:{}", switch.0 + 1, port.0)
 }

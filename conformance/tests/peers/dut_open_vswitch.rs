@@ -13,7 +13,7 @@ use super::authority::Authority;
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// A flow of another controller, which must stay.
+/// A flow that was installed before the measurement, and that the measurement must not remove.
 const OTHER: &str = "priority=7,dl_dst=02:00:00:00:00:07,actions=drop";
 
 /// Open vSwitch in a namespace, with a bridge `br0` whose ports 1 to 3 are connected to `h1` to
@@ -25,7 +25,8 @@ struct OpenVSwitch {
 }
 
 impl OpenVSwitch {
-    /// Starts Open vSwitch. Returns `None` with a message if it, or a namespace, is not there.
+    /// Starts Open vSwitch. Returns `None`, after printing a message, if Open vSwitch is not
+    /// installed or namespaces cannot be created.
     fn start(protocol: &str) -> Option<Self> {
         Peer::OpenVSwitch.command()?;
         let lab = Lab::new()?;
@@ -115,7 +116,7 @@ fn result(run: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn updates_reads_and_capacity_over_both_versions() {
+fn updates_reads_and_capacity_are_measured_over_both_versions() {
     for (protocol, version) in [("OpenFlow10", "1.0"), ("OpenFlow13", "1.3")] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         // Without a limit, Open vSwitch accepts any number of flows.
@@ -156,7 +157,7 @@ fn updates_reads_and_capacity_over_both_versions() {
 }
 
 #[test]
-fn packets_show_whether_its_barriers_tell_the_truth() {
+fn packets_show_whether_barrier_replies_are_true() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         let before = switch.flows(protocol);
@@ -188,9 +189,9 @@ fn packets_show_whether_its_barriers_tell_the_truth() {
 }
 
 /// The userspace datapath counts packets, and threads of Open vSwitch copy the counts to the flows
-/// now and then.
+/// periodically, so the statistics of flows lag behind.
 #[test]
-fn the_statistics_of_its_flows_are_older_than_their_requests() {
+fn flow_statistics_are_older_than_their_requests() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         let before = switch.flows(protocol);
@@ -217,7 +218,7 @@ fn the_statistics_of_its_flows_are_older_than_their_requests() {
 }
 
 #[test]
-fn flows_of_a_file_are_those_that_it_prints() {
+fn flows_of_a_file_are_those_that_open_vswitch_prints() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         let folder = TempDir::new().expect("a folder");
@@ -285,7 +286,7 @@ fn flows_of_a_file_are_those_that_it_prints() {
 }
 
 #[test]
-fn packets_cross_its_control_channel_in_both_directions() {
+fn packets_cross_the_control_channel_in_both_directions() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         let before = switch.flows(protocol);
@@ -314,10 +315,10 @@ fn packets_cross_its_control_channel_in_both_directions() {
     }
 }
 
-/// The bounds of rates hold whatever the delays are, and a table of 16 hash values is no fault, so
-/// that Open vSwitch is not accused.
+/// Open vSwitch must not be reported as faulty: the bounds on meter rates hold for any delays, and
+/// its select groups may map packets to buckets by only 16 hash values.
 #[test]
-fn packets_show_its_meters_and_groups() {
+fn packets_show_the_effects_of_meters_and_groups() {
     let protocol = "OpenFlow13";
     let Some(switch) = OpenVSwitch::start(protocol) else { return };
     let other = ["add-meter", "br0", "meter=1,kbps,band=type=drop,rate=100"];
@@ -382,10 +383,10 @@ fn an_interrupted_test_of_meters_leaves_no_meter() {
     assert_eq!((switch.flows(protocol), meters()), (before, false));
 }
 
-/// Open vSwitch meets every requirement, and its timeouts are in time, so what is found about other
-/// switches is not for a rule that was understood wrongly.
+/// Open vSwitch meets every requirement and its timeouts are punctual. A violation that is found in
+/// another switch is therefore not due to a misread requirement.
 #[test]
-fn it_answers_as_the_specifications_demand() {
+fn open_vswitch_answers_as_the_specifications_require() {
     for protocol in ["OpenFlow10", "OpenFlow13"] {
         let Some(switch) = OpenVSwitch::start(protocol) else { return };
         let before = switch.flows(protocol);
@@ -422,9 +423,9 @@ fn an_interrupted_measurement_leaves_no_flow() {
     assert_eq!(switch.flows(protocol), before);
 }
 
-/// Open vSwitch has OpenSSL. Planimeter asks it for a certificate, and it asks Planimeter for one.
+/// Open vSwitch uses OpenSSL. Each side requires a certificate of the other one.
 #[test]
-fn it_is_measured_and_judged_under_mutual_tls() {
+fn open_vswitch_is_measured_and_judged_under_mutual_tls() {
     let protocol = "OpenFlow13";
     let Some(switch) = OpenVSwitch::start(protocol) else { return };
     let (trusted, foreign) = (Authority::new(), Authority::new());

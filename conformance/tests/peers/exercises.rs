@@ -1,5 +1,5 @@
-//! Tests with programs like those of the p4lang tutorials, on two switches with three hosts,
-//! interpreted and compiled: the packets that leave are compared.
+//! Tests with programs like those of the p4lang tutorials, on two switches with three hosts. The
+//! packets that leave must be the expected ones, both interpreted and compiled.
 //!
 //! The programs were written for these tests. Forwarding and tunnels of the tutorials' networks are
 //! in `mininet.rs`.
@@ -20,7 +20,7 @@ fn the_sender_chooses_the_route() {
 }
 
 #[test]
-fn packets_are_told_by_whom_they_were_passed_on() {
+fn packets_record_the_switches_that_forwarded_them() {
     exercise("path_trace");
 }
 
@@ -35,7 +35,7 @@ fn connections_are_spread_by_a_hash() {
 }
 
 #[test]
-fn what_is_for_nobody_goes_to_all() {
+fn packets_to_an_unknown_host_are_flooded() {
     exercise("multicast");
 }
 
@@ -45,7 +45,7 @@ fn a_bloom_filter_remembers_connections() {
 }
 
 #[test]
-fn probes_gather_what_passed() {
+fn probes_collect_the_load_of_links() {
     exercise("link_monitor");
 }
 

@@ -1,6 +1,7 @@
 //! Tests Faucet against emulated switches that run their tables. Faucet processes only packet-ins
-//! of its own rules, and answers a new host with two rules and no packet-out. The configuration is
-//! that of `examples/faucet`; the addresses that Faucet learned are read from its log.
+//! that its own rules caused, and answers a new host with two rules and no packet-out. The
+//! configuration is that of `examples/faucet`. The addresses that Faucet learned are read from its
+//! log.
 
 use std::time::Duration;
 
@@ -57,7 +58,7 @@ fn assert_orderly(trial: &Trial) {
 }
 
 #[test]
-fn learns_every_new_host_and_admits_it_by_a_rule() {
+fn faucet_learns_every_new_host_and_admits_it_by_a_rule() {
     let Some((controller, address)) = start() else { return };
     let packets = 40;
     let run = probe(
@@ -86,7 +87,7 @@ fn learns_every_new_host_and_admits_it_by_a_rule() {
 }
 
 #[test]
-fn packets_of_known_hosts_stay_in_the_switch_and_the_run_says_so() {
+fn packets_of_known_hosts_cause_no_packet_in_and_the_run_reports_it() {
     let Some((controller, address)) = start() else { return };
     let run = probe(&address.to_string(), &[("traffic.rate", "50"), ("timing.measure", "2s")]);
     let result = run.finish();

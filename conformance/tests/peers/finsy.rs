@@ -9,19 +9,19 @@ use probe::outcome::RunResult;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn answers_one_switch() {
+fn finsy_answers_one_switch() {
     let Some((mut controller, result)) = learning_switches(1, 1, 40) else { return };
     assert_learned(&mut controller, &result, 1, 40);
 }
 
 #[test]
-fn answers_16_switches_with_a_port_each() {
+fn finsy_answers_16_switches_with_a_port_each() {
     let Some((mut controller, result)) = learning_switches(16, 1, 4) else { return };
     assert_learned(&mut controller, &result, 16, 4);
 }
 
 #[test]
-fn answers_64_switches_behind_two_ports() {
+fn finsy_answers_64_switches_behind_two_ports() {
     let Some((mut controller, result)) = learning_switches(64, 32, 2) else { return };
     assert_learned(&mut controller, &result, 64, 2);
 }
@@ -62,7 +62,8 @@ fn learning_switches(switches: u32, per_port: u32, packets: u32) -> Option<(Runn
     Some((controller, serving.run.interrupt()))
 }
 
-/// Every pair of hosts gets one rule.
+/// Checks that the controller answered all packet-ins, and installed at least one rule for each
+/// switch on average.
 fn assert_learned(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
     let counts = assert_answered(controller, result, switches, packets);
     assert!(counts.rules_installed >= u64::from(switches), "{}", controller.output());

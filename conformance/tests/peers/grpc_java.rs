@@ -10,14 +10,14 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn answers_64_switches_over_one_connection() {
+fn grpc_java_answers_64_switches_over_one_connection() {
     if let Some(counts) = run("answer", 64, 2) {
         assert_eq!(counts.rules_refused, 0, "{counts:?}");
     }
 }
 
 #[test]
-fn faults_cost_the_call_alone() {
+fn an_error_ends_only_its_own_call() {
     // The peer reports that it is ready only if every call ended as expected. Its Writes count only
     // if they fall into the measure window, which depends on its speed.
     run("faults", 1, 20);

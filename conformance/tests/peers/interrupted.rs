@@ -1,5 +1,5 @@
-//! Checks of runs that are interrupted once a controller has answered everything, so that a slow
-//! machine changes nothing.
+//! Checks of runs that a test interrupts once the controller has answered every packet-in, so that
+//! the results do not depend on the speed of the machine.
 
 use conformance::{OneTrial, Running};
 use probe::outcome::{Completion, Counts, RunResult};

@@ -34,7 +34,7 @@ fn hosts_of_the_example_reach_each_other() {
 
 /// The exercise has four hosts behind four switches, and files that a makefile compiled before.
 #[test]
-fn hosts_of_a_pod_reach_each_other_with_what_was_compiled_beforehand() {
+fn hosts_of_a_pod_reach_each_other_with_a_precompiled_program() {
     let scratch = TempDir::new().expect("a folder");
     for file in fs::read_dir(examples().join("pod")).expect("it is there").flatten() {
         fs::copy(file.path(), scratch.path().join(file.file_name())).expect("room for a copy");

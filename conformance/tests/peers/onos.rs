@@ -14,17 +14,17 @@ use tempfile::TempDir;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn a_session_of_onos_with_the_interpreter() {
+fn the_session_of_onos_works_with_the_interpreter() {
     session("interpreter");
 }
 
 #[test]
-fn a_session_of_onos_with_machine_code() {
+fn the_session_of_onos_works_with_machine_code() {
     session("compiled");
 }
 
 #[test]
-fn ports_as_onos_asks_stratum_for_them() {
+fn onos_reads_ports_over_gnmi_as_from_stratum() {
     let (Some(finsy), Some(lab)) = (Peer::Finsy.command(), Lab::new()) else { return };
     let ends: Vec<String> = ["s1", "h1", "s2", "h2"].map(str::to_owned).into();
     for cable in ends.chunks(2) {

@@ -12,7 +12,7 @@ const VERSIONS: [(&str, &str); 2] =
     [("openflow10", "learning_switch_10.py"), ("openflow13", "learning_switch_13.py")];
 
 #[test]
-fn answers_one_switch_and_its_rules_arrive() {
+fn os_ken_answers_one_switch_and_its_rules_arrive() {
     for (protocol, example) in VERSIONS {
         for buffers in [0, 64] {
             let Some((mut controller, result)) = run(protocol, example, 1, 40, buffers) else {
@@ -24,7 +24,7 @@ fn answers_one_switch_and_its_rules_arrive() {
 }
 
 #[test]
-fn answers_16_and_64_switches() {
+fn os_ken_answers_16_and_64_switches() {
     for (protocol, example) in VERSIONS {
         for switches in [16, 64] {
             let Some((mut controller, result)) = run(protocol, example, switches, 4, 0) else {
@@ -37,7 +37,7 @@ fn answers_16_and_64_switches() {
 }
 
 #[test]
-fn its_rules_keep_packets_in_switches_that_run_their_tables() {
+fn rules_of_os_ken_keep_packets_in_switches_that_run_their_tables() {
     for (protocol, example) in VERSIONS {
         let Some((mut controller, address)) = start(example) else { return };
         let result = ProbeRun::start(&[
@@ -66,8 +66,8 @@ fn its_rules_keep_packets_in_switches_that_run_their_tables() {
     }
 }
 
-/// Some parsers of os-ken's packet library never return on the probe's payload, and a controller
-/// chooses among the parsers by TCP port.
+/// Checks that packets of the probe do not select parsers of os-ken's packet library that never
+/// return. The library selects the parser of a payload by the TCP port.
 #[test]
 fn an_application_that_parses_every_packet_answers_more_than_6000() {
     let script = repository().join("conformance/scripts/os_ken_parser.py");
@@ -92,7 +92,7 @@ fn an_application_that_parses_every_packet_answers_more_than_6000() {
     assert!(controller.try_wait().is_none());
 }
 
-/// Starts an example; returns `None` if os-ken is not installed.
+/// Starts an example. Returns `None` if os-ken is not installed.
 fn start(example: &str) -> Option<(Running, std::net::SocketAddr)> {
     start_script(&repository().join("examples/os-ken").join(example))
 }
@@ -134,7 +134,8 @@ fn run(
     Some((controller, run.interrupt()))
 }
 
-/// Every host is known, so every packet-in gets a rule, which is sent before the packet.
+/// Checks that the controller answered every packet-in and installed a rule for it. Every host is
+/// known, and the rule is sent before the packet.
 fn assert_ruled(controller: &mut Running, result: &RunResult, switches: u32, packets: u32) {
     let counts = assert_answered(controller, result, switches, packets);
     assert_eq!(counts.rules_installed, counts.sent, "{counts:?}");

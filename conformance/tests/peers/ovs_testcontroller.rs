@@ -16,7 +16,7 @@ const HUB: &[&str] = &["-H"];
 const HUB_NO_FLOWS: &[&str] = &["-H", "-n"];
 
 #[test]
-fn answers_one_switch_over_1_0_and_1_3() {
+fn the_test_controller_answers_one_switch_over_1_0_and_1_3() {
     for (protocol, flag) in [("openflow10", "OpenFlow10"), ("openflow13", "OpenFlow13")] {
         let Some((_controller, result)) = run(LEARNING, protocol, flag, 1, 50, 0) else { return };
         assert_answered(&result, 1, 50);
@@ -45,7 +45,7 @@ fn the_line_of_the_examples_needs_no_folder_that_another_package_makes() {
 }
 
 #[test]
-fn answers_16_switches() {
+fn the_test_controller_answers_16_switches() {
     let Some((_controller, result)) = run(LEARNING, "openflow13", "OpenFlow13", 16, 10, 0) else {
         return;
     };
@@ -54,7 +54,7 @@ fn answers_16_switches() {
 }
 
 #[test]
-fn of_64_switches_it_serves_16_and_the_run_says_so() {
+fn the_run_reports_that_16_of_64_switches_are_served() {
     let Some((_controller, address)) = start(NO_FLOWS, "OpenFlow10") else { return };
     let result = probe(
         "openflow10",
@@ -75,7 +75,7 @@ fn of_64_switches_it_serves_16_and_the_run_says_so() {
 }
 
 #[test]
-fn flow_mods_are_no_completions() {
+fn flow_mods_do_not_count_as_answers() {
     for (protocol, flag) in [("openflow10", "OpenFlow10"), ("openflow13", "OpenFlow13")] {
         for flags in [LEARNING, HUB] {
             let Some((controller, result)) = run(flags, protocol, flag, 2, 40, 0) else { return };
@@ -91,7 +91,7 @@ fn flow_mods_are_no_completions() {
 }
 
 #[test]
-fn installs_nothing_where_it_is_told_not_to() {
+fn without_rules_the_test_controller_installs_nothing() {
     for flags in [NO_FLOWS, HUB_NO_FLOWS] {
         let Some((controller, result)) = run(flags, "openflow10", "OpenFlow10", 1, 50, 0) else {
             return;
@@ -115,7 +115,7 @@ fn buffered_packets_are_answered_by_their_buffer_id() {
 }
 
 #[test]
-fn its_process_is_found_and_measured() {
+fn the_process_of_the_test_controller_is_found_and_measured() {
     let Some((_controller, result)) = run(LEARNING, "openflow13", "OpenFlow13", 1, 50, 0) else {
         return;
     };

@@ -1,6 +1,6 @@
-//! Tests of four ranks in network namespaces of their own, with the controller in a fifth: together
-//! they must count what one process counts, and a rank that is killed or paused must be named in
-//! bounded time.
+//! Tests of four ranks in network namespaces of their own, with the controller in a fifth one. The
+//! ranks together must count what a single process counts, and a rank that is killed or paused must
+//! be reported in bounded time.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

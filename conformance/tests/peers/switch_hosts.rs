@@ -15,7 +15,7 @@ const TIMEOUT: Duration = Duration::from_secs(40);
 const BYTES: u64 = 2 << 20;
 
 #[test]
-fn an_ipv4_router_with_the_entries_of_a_runtime_json() {
+fn an_ipv4_router_runs_with_the_entries_of_a_runtime_json() {
     let Some(lab) = hosts(2) else { return };
     for (number, other) in [(1, 2), (2, 1)] {
         let host = format!("h{number}");
@@ -39,7 +39,7 @@ fn an_ipv4_router_with_the_entries_of_a_runtime_json() {
 }
 
 #[test]
-fn a_switch_that_learns_by_digests_with_finsy() {
+fn a_switch_learns_by_digests_that_finsy_answers() {
     let (Some(finsy), Some(lab)) = (Peer::Finsy.command(), hosts(3)) else { return };
     same_network(&lab, 3);
     let _switch = SwitchProcess::start(&lab, &PORTS, &["--no-p4"]);
@@ -68,7 +68,7 @@ fn a_switch_that_learns_by_digests_with_finsy() {
 }
 
 #[test]
-fn our_own_controller_and_switch_together() {
+fn the_reference_controller_and_the_switch_connect_hosts() {
     let Some(lab) = hosts(3) else { return };
     same_network(&lab, 3);
     let _switch = SwitchProcess::start(&lab, &PORTS, &["--no-p4"]);
@@ -85,7 +85,7 @@ fn our_own_controller_and_switch_together() {
 }
 
 #[test]
-fn a_tunnel_between_two_devices_of_one_process() {
+fn packets_pass_a_tunnel_between_two_devices_of_one_process() {
     let Some(lab) = hosts(2) else { return };
     same_network(&lab, 2);
     no_arp(&lab);
@@ -111,7 +111,7 @@ fn a_tunnel_between_two_devices_of_one_process() {
 }
 
 #[test]
-fn a_firewall_whose_packets_write_its_table() {
+fn packets_write_the_table_of_a_firewall() {
     let (Some(shell), Some(lab)) = (Peer::P4RuntimeShell.command(), hosts(2)) else { return };
     same_network(&lab, 2);
     no_arp(&lab);

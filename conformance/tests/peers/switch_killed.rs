@@ -1,5 +1,5 @@
-//! Tests `kill -9` during writes: with `--state`, every answered batch must be restored, and no
-//! batch partially.
+//! Tests that a switch with `--state` restores every batch that it had answered, and no part of any
+//! other batch, after `kill -9` during writes.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const BATCH: u64 = 100;
 
 #[test]
-fn what_was_answered_before_a_kill_is_there_again() {
+fn answered_batches_are_restored_after_a_kill() {
     let (Some(client), Some(lab)) = (Peer::P4RuntimeShell.command(), Lab::new()) else { return };
     let scratch = TempDir::new().expect("a folder");
     let [state, p4info, program] =

@@ -7,7 +7,7 @@ use conformance::{Lab, Peer, Running, SwitchProcess, repository};
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 #[test]
-fn the_first_call_of_thrifts_library_is_answered_with_what_to_use() {
+fn the_first_call_of_a_thrift_client_is_answered_with_a_reference_to_p4runtime() {
     let (Some(client), Some(lab)) = (Peer::Thrift.command(), Lab::new()) else { return };
     lab.cable(("s", "s1"), ("s", "h1"));
     // These are the arguments of p4-utils.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::authority::Authority;
 
 #[test]
-fn open_vswitch_over_tls() {
+fn open_vswitch_connects_over_tls() {
     let (trusted, foreign) = (Authority::new(), Authority::new());
     for protocol in ["openflow10", "openflow13"] {
         let Some((_controller, result)) = open_vswitch(protocol, &trusted, &trusted) else {
@@ -37,17 +37,17 @@ fn open_vswitch_over_tls() {
 }
 
 #[test]
-fn finsy_over_tls() {
+fn finsy_connects_over_tls() {
     grpc(Peer::Finsy, "finsy_tls.py");
 }
 
 #[test]
-fn p4runtime_shell_over_tls() {
+fn p4runtime_shell_connects_over_tls() {
     grpc(Peer::P4RuntimeShell, "p4runtime_shell_tls.py");
 }
 
 #[test]
-fn a_switch_over_tls_and_over_mutual_tls() {
+fn a_switch_is_reached_over_tls_and_mutual_tls() {
     let (Some(shell), Some(lab)) = (Peer::P4RuntimeShell.command(), Lab::new()) else { return };
     let (trusted, foreign) = (Authority::new(), Authority::new());
     let certificate = [text(&trusted.certificate()), text(&trusted.key())];
@@ -75,7 +75,7 @@ fn a_switch_over_tls_and_over_mutual_tls() {
 }
 
 #[test]
-fn grpc_java_over_tls() {
+fn grpc_java_connects_over_tls() {
     let classes = TempDir::new().expect("a folder");
     let Some(mut command) = java("GrpcJava", classes.path()) else { return };
     let authority = Authority::new();

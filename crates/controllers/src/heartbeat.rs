@@ -79,7 +79,7 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn the_end_of_a_heartbeat_is_noticed_and_its_absence_is_not() {
+    fn a_heartbeat_that_ends_is_noticed_and_one_that_never_began_is_not() {
         let stop = AtomicBool::new(false);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_sends_nothing_is_not_connected_to_without_a_pause() {
+    fn connections_to_a_silent_listener_are_retried_with_pauses() {
         let stop = AtomicBool::new(false);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heart_beats_for_who_listens() {
+    fn a_connected_standby_controller_receives_the_heartbeat() {
         let (address, _) = beat(([127, 0, 0, 1], 0).into(), Duration::from_millis(1)).unwrap();
         let mut socket = TcpStream::connect(address).unwrap();
         let mut bytes = [0; 3];

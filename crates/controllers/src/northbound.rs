@@ -184,7 +184,7 @@ mod tests {
         "dl_dst": "02:00:00:00:00:1f"}, "actions": [{"type": "OUTPUT", "port": 2}]}"#;
 
     #[test]
-    fn a_rule_is_read_as_ofctl_rest_has_it() {
+    fn a_rule_is_parsed_in_the_format_of_ofctl_rest() {
         let (switch, rule) = rule_of(ENTRY.as_bytes()).expect("a rule");
         assert_eq!((switch, rule.output), (SwitchId(3), Port(2)));
         let flow = Flow {

@@ -36,9 +36,10 @@ pub struct MessageService {
 }
 
 impl MessageService {
-    /// Returns the service at the highest of the loads, of which each is the packets per second that
-    /// were offered, without loss, and the longest time that one took, in nanoseconds. Loads below
-    /// one packet per second do not count. Returns `None` if there is no other.
+    /// Returns the service at the highest of several loads that caused no loss. A load is the
+    /// number of packets offered per second and the longest time that one of them took, in
+    /// nanoseconds. Loads below one packet per second are ignored. Returns `None` if no load
+    /// remains.
     pub fn at_highest(
         loads: impl IntoIterator<Item = (f64, u64)>,
         packet_bytes: u32,

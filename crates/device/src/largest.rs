@@ -40,9 +40,10 @@ pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> 
     repeated.values_mut().filter_map(second_least).max()
 }
 
-/// Predicts the delay of the packet that takes longest in a device that performs these functions,
-/// from the corresponding delays of the baseline and of each function alone (equation 9). Returns
-/// `None` if a needed cell was not measured under the setting.
+/// Predicts the delay of the packet that takes longest in a device that performs all of
+/// `functions`: the delay of this packet under the baseline, plus the cost of each function
+/// (equation 9 of Helm et al.). The cost is the increase of this delay when the function alone is
+/// added. Returns `None` if one of these delays was not measured under the setting.
 #[must_use]
 pub fn predict_largest_packet(
     campaign: &Campaign,

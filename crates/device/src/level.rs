@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back() {
+    fn names_of_levels_are_parsed_and_printed_the_same() {
         for text in
             ["minimum", "median", "mean", "maximum", "p99", "p99.9", "p99.99999", "p0.1", "p5"]
         {

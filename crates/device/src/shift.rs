@@ -30,8 +30,8 @@ pub struct Shift {
     pub deviation: Picoseconds,
     /// The largest variation at which a function's cost still counts as constant.
     pub tolerated: Picoseconds,
-    /// Half the height of the confidence band, as the median over all shares. The test cannot
-    /// detect a smaller variation.
+    /// Half the height of the confidence band around the difference of percentiles, as the median
+    /// over all compared percentiles. The test cannot detect a smaller variation of the cost.
     pub resolution: Picoseconds,
     /// Whether the difference counts as constant.
     pub verdict: Verdict,

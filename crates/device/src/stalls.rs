@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_without_control_windows_tells_nothing_of_stalls() {
+    fn stalls_are_unknown_without_control_windows() {
         assert_eq!(Stalls::of(&campaign(3, |_| false, false), 1), None);
     }
 }

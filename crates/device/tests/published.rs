@@ -69,7 +69,7 @@ fn the_zodiac_fx_has_the_curves_of_equations_1_to_4() {
 }
 
 #[test]
-fn on_the_netfpga_nothing_makes_a_difference_that_its_clock_could_see() {
+fn on_the_netfpga_every_cost_is_below_the_resolution_of_its_clock() {
     let model = model("netfpga-sume");
     let worst = delay(&compose(&model, &["all", "set-tp-src"]), Level::Maximum);
     let best = delay(&compose(&model, &[]), Level::Minimum);
@@ -80,7 +80,7 @@ fn on_the_netfpga_nothing_makes_a_difference_that_its_clock_could_see() {
 }
 
 #[test]
-fn functions_that_were_not_measured_are_not_guessed() {
+fn costs_of_functions_that_were_not_measured_are_not_estimated() {
     let model = model("zodiac-fx");
     let error = model
         .compose(&model.settings[0], &[FunctionName::new("set-vlan-pcp")])

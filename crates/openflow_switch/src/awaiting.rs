@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_answers_once_what_it_takes_over() {
+    fn a_rule_answers_each_waiting_packet_in_that_it_matches_once() {
         let mut awaiting = Awaiting::new(10);
         for (sequence, source, port) in [(1, 7, 1), (2, 8, 1), (3, 7, 2), (4, 7, 1)] {
             awaiting.add(sequence, waiting(source, port));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_are_forgotten_first() {
+    fn the_oldest_waiting_packet_in_is_dropped_first() {
         let mut awaiting = Awaiting::new(2);
         for sequence in 1..=3 {
             awaiting.add(sequence, waiting(7, 1));

@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_puts_the_idle_timeout_off_and_not_the_hard_one() {
+    fn a_hit_postpones_the_idle_timeout_but_not_the_hard_timeout() {
         use openflow::v1_3::OxmField;
         let compile: Compile<u16> = |priority, port| {
             let rule =

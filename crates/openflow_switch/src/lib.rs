@@ -109,7 +109,7 @@ pub enum Fate {
 /// The effect of a message that the switch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// The message had no effect on the counted rules.
+    /// The message was valid and changed no rules.
     Nothing,
     /// The message changed the rules of the switch.
     Rules {

@@ -107,7 +107,7 @@ fn flows(switch: &mut OpenFlowSwitch) -> Vec<v1_3::FlowStats> {
 }
 
 #[test]
-fn flow_entries_are_kept_read_back_and_removed() {
+fn flow_entries_are_added_read_back_and_deleted() {
     let mut switch = ready(Version::V1_3);
     let (received, answers) = ask(&mut switch, v1_3::Message::FlowMod(flow(1)));
     assert_eq!(received, Received::Rules { installed: 1, removed: 0, refused: 0 });
@@ -141,7 +141,7 @@ fn a_full_table_and_an_unknown_table_are_refused() {
 }
 
 #[test]
-fn entries_expire_and_say_so_if_asked_to() {
+fn an_expired_entry_sends_flow_removed_if_its_flag_is_set() {
     let mut switch = ready(Version::V1_3);
     let mut short = flow(1);
     short.idle_timeout = 5;
@@ -161,7 +161,7 @@ fn entries_expire_and_say_so_if_asked_to() {
 }
 
 #[test]
-fn groups_and_meters_are_kept_and_their_flows_go_with_them() {
+fn deleting_a_group_or_a_meter_deletes_the_flow_entries_that_use_it() {
     let mut switch = ready(Version::V1_3);
     let group = v1_3::GroupMod {
         command: v1_3::GroupModCommand::ADD,
@@ -258,7 +258,7 @@ fn every_kind_of_multipart_request_has_an_answer() {
 }
 
 #[test]
-fn version_1_0_keeps_rules_and_reports_them() {
+fn rules_of_version_1_0_are_stored_and_reported() {
     let mut switch = ready(Version::V1_0);
     let mut send = |message: v1_0::Message, now: u64| {
         let (mut request, mut out) = (Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ fn bytes_that_are_no_message_are_answered_with_an_error() {
 }
 
 #[test]
-fn a_controller_of_another_version_is_told_why() {
+fn a_hello_without_a_common_version_fails_the_handshake() {
     let mut switch = OpenFlowSwitch::new(options(Version::V1_3));
     let mut out = Vec::new();
     switch.opened(0, &mut out);
@@ -327,7 +327,7 @@ fn a_controller_of_another_version_is_told_why() {
 }
 
 #[test]
-fn a_buffered_packet_in_is_cut_and_says_how_long_the_packet_was() {
+fn a_buffered_packet_in_is_truncated_and_states_the_length_of_the_packet() {
     for version in [Version::V1_0, Version::V1_3] {
         let switch = ready(version);
         let mut out = Vec::new();
@@ -382,7 +382,7 @@ fn packet_ins_name_the_table_miss_entry_that_sent_them() {
 
 /// Packets of hosts count as received, those of packet-outs and rules as sent.
 #[test]
-fn ports_count_what_comes_in_and_what_is_sent_out() {
+fn ports_count_received_and_transmitted_packets() {
     use openflow::wire::PacketOut;
     let output = |port| v1_3::Action::Output { port, max_len: v1_3::MaxLen::NO_BUFFER };
     for flow_tables in [FlowTables::Bypass, FlowTables::Run] {

@@ -432,7 +432,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wide_match_covers_a_narrow_one_and_not_the_other_way() {
+    fn a_wide_match_covers_a_narrow_one_but_not_the_reverse() {
         let net = Match::any().with_dl_type(0x0800).with_nw_dst(Ipv4Addr::new(10, 1, 0, 0), 16);
         let host = net.with_nw_dst(Ipv4Addr::new(10, 1, 2, 3), 32).with_in_port(PortNo(3));
         assert!(covers(&Match::any(), &net) && covers(&net, &host));

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again() {
+    fn a_cleared_burst_reuses_its_buffers() {
         let mut burst = Burst::new(2);
         assert!(burst.push(b"one") && burst.push(b"second") && !burst.push(b"third"));
         let seen: Vec<_> = burst.frames().iter().map(Frame::bytes).collect();

@@ -141,20 +141,20 @@ impl Queue for DeviceQueue {
     }
 
     fn reopen(&mut self) -> bool {
-        self.look();
+        self.update_link();
         self.link.down.is_none()
     }
 }
 
 impl DeviceQueue {
     /// Updates the recorded state of the link.
-    fn look(&mut self) {
+    fn update_link(&mut self) {
         self.link.down = (!self.device.is_up()).then_some(libc::ENETDOWN);
     }
 
     fn upkeep(&mut self) {
         self.until_upkeep = UPKEEP;
-        self.look();
+        self.update_link();
         let missed = self.device.missed();
         let new = missed.saturating_sub(self.missed.fetch_max(missed, Ordering::Relaxed));
         if new > 0 {

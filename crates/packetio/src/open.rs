@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ports_are_read_as_they_are_written() {
+    fn descriptions_of_ports_are_parsed_and_printed_the_same() {
         let source = |text: &str| text.parse().map(|spec: PortSpec| (spec.number, spec.source));
         let socket = |interface: &str| Source::AfPacket { interface: interface.to_owned() };
         assert_eq!(source("1@veth0"), Ok((1, socket("veth0"))));

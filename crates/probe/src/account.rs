@@ -68,7 +68,8 @@ pub(crate) struct Explained {
     pub(crate) tolerance: u64,
 }
 
-/// Computes the bounds for a trial in which packet-ins are due by a schedule.
+/// Computes, for a trial in which packet-ins are due by a schedule, the bounds on the number of
+/// packet-ins for which the probe, the network and the controller are each responsible.
 pub(crate) fn explain(evidence: &Evidence<'_>) -> Explained {
     let hidden = evidence.sockets.map_or(&[][..], |sockets| &sockets.spells);
     let course = Course::of(evidence.observed, evidence.window, hidden);

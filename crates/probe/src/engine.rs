@@ -201,15 +201,17 @@ impl TrialPlan {
 /// The hosts of a thread's switches that have yet to announce themselves, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Introductions {
+    /// The moment at which announcements began, on the trial's clock, or `None` before it.
     since: Option<u64>,
-    /// The index of a switch among the thread's switches, and the number of the host of that switch
-    /// that announces itself next.
+    /// The host that announces itself next: the index of its switch among the thread's switches,
+    /// and its number among the hosts of that switch.
     next: (usize, u32),
 }
 
 impl Introductions {
-    /// Returns the hosts that must announce themselves by `now`, as indices into `switches` and
-    /// numbers of hosts. The first call marks the start of settling.
+    /// Returns the hosts that must announce themselves by `now`. Each is the index of its switch in
+    /// `switches` and its number among the hosts of that switch. The announcements begin with the
+    /// first call.
     pub(crate) fn due(
         &mut self,
         plan: &TrialPlan,

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_the_lines_of_one_core_each() {
+    fn each_core_has_a_line_in_proc_stat() {
         let stat = "cpu  10 20\ncpu0 1 2\ncpu7 1 2\nintr 1\nctxt 2\n";
         assert_eq!(super::cores_in(stat), Some(2));
         assert_eq!(super::cores_in("intr 1\n"), None);

@@ -499,7 +499,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_absent() {
+    fn metrics_without_a_measurement_are_absent() {
         let metrics = trial().metrics();
         let absent = ["loss", "rtt.p99", "lag.p50", "fairness", "controller.cpu", "probe.rss"];
         for name in absent {

@@ -114,13 +114,13 @@ impl Onos {
     /// Returns the pipeconfs, other than the configured one, that ONOS uses for the trial's
     /// switches, each with the number of these switches.
     fn others(&self, config: &Config) -> BTreeMap<String, u32> {
-        let ours: BTreeSet<String> = ours(config).collect();
+        let device_ids: BTreeSet<String> = device_ids(config).collect();
         let mut others = BTreeMap::new();
         for device in self.devices().unwrap_or_default() {
             // The driver of a device with a pipeconf is named `DRIVER:PIPECONF` in ONOS.
             let pipeconf = device.driver.split_once(':').map(|(_, pipeconf)| pipeconf);
             if let Some(pipeconf) = pipeconf
-                && ours.contains(&device.id)
+                && device_ids.contains(&device.id)
                 && pipeconf != config.controller.onos_pipeconf
             {
                 *others.entry(pipeconf.to_owned()).or_default() += 1;
@@ -158,8 +158,8 @@ impl Onos {
         }
         let devices = self.devices()?;
         let netcfg = self.get("/network/configuration/devices")?;
-        let all = ours(config).count();
-        let count = |test: &dyn Fn(&str) -> bool| ours(config).filter(|id| test(id)).count();
+        let all = device_ids(config).count();
+        let count = |test: &dyn Fn(&str) -> bool| device_ids(config).filter(|id| test(id)).count();
         let known = |id: &str| devices.iter().find(|device| device.id == id);
         let waiting = count(&|id| known(id).is_some_and(|device| !device.available));
         let unknown = count(&|id| known(id).is_none() && netcfg.get(id).is_some());
@@ -197,15 +197,15 @@ impl Onos {
     /// responded to `/devices` with 404 until it was restarted. Therefore the netcfg of a device
     /// that could not be removed is kept.
     pub(crate) fn forget(&self, config: &Config) -> Option<String> {
-        let ours: BTreeSet<String> = ours(config).collect();
+        let device_ids: BTreeSet<String> = device_ids(config).collect();
         let mut failures = Vec::new();
         let mut delete = |path: String| {
             let outcome = self.delete(&path);
             failures.extend(outcome.as_ref().err().map(|cause| format!("{path}: {cause}")));
             outcome.is_ok()
         };
-        let hosts = self.hosts_at(&ours);
-        for id in &ours {
+        let hosts = self.hosts_at(&device_ids);
+        for id in &device_ids {
             let id = id.replace(':', "%3A");
             if delete(format!("/devices/{id}")) && config.protocol == Protocol::P4Runtime {
                 delete(format!("/network/configuration/devices/{id}"));
@@ -319,7 +319,7 @@ pub(crate) fn keeps(config: &Config) -> Option<String> {
 }
 
 /// Returns the names under which ONOS knows the switches of a trial.
-fn ours(config: &Config) -> impl Iterator<Item = String> + '_ {
+fn device_ids(config: &Config) -> impl Iterator<Item = String> + '_ {
     let first = config.switches.first_id;
     (0..u64::from(config.switches.count)).map(move |index| match config.protocol {
         Protocol::P4Runtime => onos_device(first.wrapping_add(index)),

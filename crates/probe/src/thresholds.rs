@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_its_place() {
+    fn malformed_conditions_are_refused_with_their_position() {
         for (text, expected) in [
             ("rtt.p99 5ms", "\"rtt.p99 5ms\", column 9: expected one of <, <=, >, >=, ==, !="),
             ("rtt.p99 = 5ms", "\"rtt.p99 = 5ms\", column 9: expected one of <, <=, >, >=, ==, !="),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn the_edge_belongs_where_the_sign_says() {
+    fn a_value_at_the_limit_is_judged_by_the_operator() {
         for (text, below, at, above) in [
             ("loss < 0.1%", true, false, false),
             ("loss <= 0.1%", true, true, false),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_left_breaks_thresholds_on_loss_and_on_round_trip_times() {
+    fn unsent_packet_ins_violate_thresholds_on_loss_and_round_trip_times() {
         let point = controller_was_gone();
         for (condition, value, held) in [
             ("loss == 0", 410.0 / 1200.0, false),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_may_pass_over_what_lies_beyond_it() {
+    fn a_percentile_tolerates_missing_packet_ins_beyond_it() {
         let mut trial = trial();
         trial.counts = Counts { due: 2000, sent: 2000, answered: 1980, lost: 20, ..trial.counts };
         trial.rtt_from_due = Latency { samples: 1980, ..Latency::default() };

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sent_has_its_own_name() {
+    fn each_kind_of_load_has_its_own_name() {
         let text = "Packet-ins: 3 packet-ins, a packet-in, no packet-out";
         for (load, name, expected) in [
             (Load::PacketIn, "packet-in", text),

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_offset_is_within_its_bound_whatever_the_ways_took() {
+    fn the_offset_is_within_its_bound_whatever_the_delays() {
         // The remote clock is 1000 ahead. The delays of the two directions differ.
         for (there, back) in [(10, 10), (0, 40), (40, 0), (3, 4)] {
             let left = 5_000;

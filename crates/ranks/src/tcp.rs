@@ -320,7 +320,7 @@ mod tests {
     /// Checks that strangers that send one octet now and then do not keep ranks from connecting,
     /// and are disconnected in time.
     #[test]
-    fn a_drip_stretches_no_handshake() {
+    fn slow_strangers_do_not_prolong_a_handshake() {
         let address = free_address();
         std::thread::scope(|scope| {
             let first = scope.spawn(move || meet(0, 2, address, &secret(), LONG).map(drop));
@@ -350,7 +350,7 @@ mod tests {
 
     /// Checks that a message that has begun must continue to arrive.
     #[test]
-    fn a_drip_stretches_no_message() {
+    fn a_slow_sender_does_not_prolong_a_message() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let mut sender = TcpStream::connect(listener.local_addr().expect("bound")).expect("there");
         let (mut stream, _) = listener.accept().expect("dialled");

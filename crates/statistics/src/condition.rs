@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_makes_it_a_change_against_the_base() {
+    fn a_limit_with_a_sign_is_relative_to_the_base() {
         let slower = parse("rtt.p50 < +10%").expect("a condition");
         assert_eq!((slower.metric(), slower.limit()), ("rtt.p50", Limit::Change(0.1)));
         assert!(slower.holds(1.09e-3, Some(1e-3)) && !slower.holds(1.11e-3, Some(1e-3)));

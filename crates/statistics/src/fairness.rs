@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jain_of_extremes() {
+    fn the_jain_index_of_known_shares_is_exact() {
         assert_eq!(jain_index([]), None);
         assert_eq!(jain_index([0.0, 0.0]), None);
         assert_eq!(jain_index([0.0, 7.0, 0.0, 0.0]), Some(0.25));

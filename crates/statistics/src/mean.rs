@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_of_known_values() {
+    fn an_estimate_agrees_with_a_calculation_by_hand() {
         let estimate = Estimate::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).expect("values");
         assert_eq!((estimate.n, estimate.mean, estimate.min, estimate.max), (8, 5.0, 2.0, 9.0));
         let deviation = (32.0f64 / 7.0).sqrt();
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_by_hand() {
+    fn a_difference_agrees_with_a_calculation_by_hand() {
         // The variances of the means are 0.5 and 2, together 2.5. The degrees of freedom are 6.25 /
         // (0.25/4 + 4/4) = 5.882. The quantile t(5.882) = 2.4588 (R: qt(0.975, 5.882353)) lies
         // between t(5) = 2.571 and t(6) = 2.447.
@@ -327,7 +327,7 @@ mod tests {
         }
 
         #[test]
-        fn fewer_degrees_widen(freedom in 1.0f64..200.0, more in 0.01f64..50.0) {
+        fn fewer_degrees_of_freedom_widen_the_interval(freedom in 1.0f64..200.0, more in 0.01f64..50.0) {
             prop_assert!(t95(freedom) > t95(freedom + more));
         }
     }

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn large_counts_come_to_the_normal_distribution() {
+    fn large_counts_approach_the_normal_distribution() {
         for (count, share) in [(1_000_000u64, 0.5), (1_000_000, 0.99), (100_000_000, 0.999)] {
             let (low, high) = ranks(count, share);
             let (mean, deviation) =
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_hold_as_often_as_they_say() {
+    fn intervals_have_their_stated_coverage() {
         // The test is exhaustive: it weighs every number of samples below the percentile with its
         // probability.
         for (count, share) in [(8u64, 0.5), (30, 0.7), (50, 0.9), (400, 0.99)] {

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn at_the_ends_the_observation_would_be_rare() {
+    fn each_end_of_the_interval_leaves_the_observation_its_tail_probability() {
         for (successes, trials) in [(1, 2), (3, 10), (50, 400), (999, 1000)] {
             let Interval { low, high } = of(successes, trials);
             let at_least = 1.0 - beta::binomial(successes - 1, trials, low);

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn regions_are_read_as_they_are_written() {
+    fn regions_are_parsed_and_printed_the_same() {
         for text in ["1.2..1.6", "> 1.05", "< 0.9", "= 178734", "-0.053..0", "> 0"] {
             assert_eq!(region(text).to_string(), text);
         }

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_and_the_ends() {
+    fn a_spread_has_the_median_and_the_extremes() {
         let spread = Spread::of(&[3.0, 1.0, 2.0, 40.0]).expect("values");
         assert_eq!((spread.median, spread.low, spread.high), (2.0, 1.0, 40.0));
         assert_eq!(Spread::of(&[]), None);

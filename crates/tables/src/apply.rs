@@ -101,13 +101,13 @@ pub struct TableWorker {
     worker: Worker,
     lookups: Arc<Lookups>,
     digests: Option<Arc<DigestSender>>,
-    way: Option<Way>,
+    handle: Option<TableHandle>,
 }
 
 /// A worker's means of access to its table. It is valid as long as [`PackedTable::reached`] returns
 /// the value that is stored in the field `reached`.
 #[derive(Debug)]
-struct Way {
+struct TableHandle {
     /// The version of the worker's group at which `reached` was last found to be current.
     version: u64,
     reached: Reached,
@@ -147,14 +147,14 @@ impl TableWorker {
     ) -> Result<Self, WorkerError> {
         let worker = table.group().join();
         let lookups = table.join(&worker)?;
-        Ok(Self { table: Arc::clone(table), worker, lookups, digests, way: None })
+        Ok(Self { table: Arc::clone(table), worker, lookups, digests, handle: None })
     }
 
     /// Prefetches the buckets of the keys of the next packets. This call does not change the result
     /// of [`TableWorker::apply`]. It saves time in a table whose keys are matched exactly, and has
     /// no effect on other tables.
     pub fn prefetch(&self, keys: &[[u64; 2]]) {
-        let Some(Way { access, .. }) = &self.way else { return };
+        let Some(TableHandle { access, .. }) = &self.handle else { return };
         for keys in keys.chunks(BATCH) {
             access.prefetch_all(keys, &mut [0; BATCH][..keys.len()]);
         }
@@ -173,8 +173,8 @@ impl TableWorker {
         self.apply_to(PacketKeys::Numbers(keys), actions);
     }
 
-    /// Runs a batch of packets like [`TableWorker::apply`], on a table whose keys have more than 128
-    /// bits.
+    /// Runs a batch of packets like [`TableWorker::apply`], on a table whose keys have more than
+    /// 128 bits.
     ///
     /// `keys` holds the keys of the packets, one after the other. Each has
     /// [`Finder::words_in_memory`](crate::Finder::words_in_memory) words, the most significant one
@@ -187,19 +187,19 @@ impl TableWorker {
     }
 
     fn apply_to<A: Actions>(&mut self, keys: PacketKeys<'_>, actions: &mut A) {
-        let Self { table, worker, lookups, digests, way } = self;
+        let Self { table, worker, lookups, digests, handle } = self;
         let _inside = worker.enter();
         match table.design().update {
             UpdateMethod::Pointer => {
-                let way = look_again(way, table, worker);
+                let handle = current_handle(handle, table, worker);
                 // SAFETY: the worker is inside the gate, so the table has not changed since the
                 // access was made.
-                unsafe { way.run(keys, table.parameter_bytes(), actions) };
-                way.count_in(lookups);
+                unsafe { handle.run(keys, table.parameter_bytes(), actions) };
+                handle.report_lookups(lookups);
             }
             UpdateMethod::Change | UpdateMethod::Digest => {
                 let changes = Changes { table, worker, lookups, digests: digests.as_deref() };
-                changes.run(way, keys, actions);
+                changes.run(handle, keys, actions);
             }
         }
     }
@@ -236,20 +236,25 @@ struct Changes<'w> {
 }
 
 impl Changes<'_> {
-    fn run<A: Actions>(self, way: &mut Option<Way>, keys: PacketKeys<'_>, actions: &mut A) {
+    fn run<A: Actions>(
+        self,
+        handle: &mut Option<TableHandle>,
+        keys: PacketKeys<'_>,
+        actions: &mut A,
+    ) {
         let Self { table, worker, lookups, digests } = self;
         let length = table.parameter_bytes();
         for first in (0..keys.len()).step_by(BATCH) {
             let last = keys.len().min(first + BATCH);
             if let PacketKeys::Numbers(keys) = keys {
-                let way_in = look_again(way, table, worker);
-                way_in.access.prefetch_all(&keys[first..last], &mut [0; BATCH][..last - first]);
+                let current = current_handle(handle, table, worker);
+                current.access.prefetch_all(&keys[first..last], &mut [0; BATCH][..last - first]);
             }
             for packet in first..last {
-                let way_in = look_again(way, table, worker);
+                let current = current_handle(handle, table, worker);
                 // SAFETY: the worker is inside the gate, and renewed its access after it entered.
-                let (place, number) = unsafe { way_in.find(keys, packet) };
-                way_in.count_in(lookups);
+                let (place, number) = unsafe { current.find(keys, packet) };
+                current.report_lookups(lookups);
                 if place.value.is_null() {
                     actions.miss(packet);
                     continue;
@@ -257,7 +262,7 @@ impl Changes<'_> {
                 let mut copy = [0; WORDS * 8];
                 // SAFETY: the worker is inside the gate, so the entry exists, and the value has as
                 // many bytes as the access says.
-                unsafe { Value::of(&way_in.access, place).read(&mut copy) };
+                unsafe { Value::of(&current.access, place).read(&mut copy) };
                 let action = ActionId(place.action as u16);
                 let parameters = copy.get_mut(..length).unwrap_or_default();
                 let mut hit = Hit { action, parameters, is_written: false };
@@ -280,9 +285,9 @@ impl Changes<'_> {
 
 impl Drop for TableWorker {
     fn drop(&mut self) {
-        if let Some(way) = &mut self.way {
+        if let Some(handle) = &mut self.handle {
             // An action that panicked may still hold the lock of its entry.
-            way.access.abandon();
+            handle.access.abandon();
         }
         self.table.leave(&self.worker);
     }
@@ -291,24 +296,29 @@ impl Drop for TableWorker {
 /// Returns the worker's access to the table, after renewing it if it is no longer valid. The worker
 /// must be inside the gate, which packets enter before they use a table.
 #[inline]
-fn look_again<'w>(way: &'w mut Option<Way>, table: &PackedTable, worker: &Worker) -> &'w mut Way {
+fn current_handle<'w>(
+    handle: &'w mut Option<TableHandle>,
+    table: &PackedTable,
+    worker: &Worker,
+) -> &'w mut TableHandle {
     let version = worker.group().version();
-    let is_current = |known: &Way| known.version == version || known.reached == table.reached();
-    if !way.as_ref().is_some_and(is_current) {
-        *way = None;
+    let is_current =
+        |known: &TableHandle| known.version == version || known.reached == table.reached();
+    if !handle.as_ref().is_some_and(is_current) {
+        *handle = None;
     }
-    let way = way.get_or_insert_with(|| {
+    let handle = handle.get_or_insert_with(|| {
         let reached = table.reached();
         let (access, searcher) = table.access(worker);
-        Way { version, reached, access, searcher: (!table.is_exact()).then_some(searcher) }
+        TableHandle { version, reached, access, searcher: (!table.is_exact()).then_some(searcher) }
     });
-    way.version = version;
-    way
+    handle.version = version;
+    handle
 }
 
-impl Way {
+impl TableHandle {
     /// Adds the hits and misses since the last call to the worker's counters of lookups.
-    fn count_in(&mut self, lookups: &Lookups) {
+    fn report_lookups(&mut self, lookups: &Lookups) {
         let Access { hits, misses, .. } = &mut self.access;
         lookups.count(std::mem::take(hits), std::mem::take(misses));
     }
@@ -316,7 +326,7 @@ impl Way {
     /// Looks up the entry of each packet and runs its action, which writes the entry in place.
     ///
     /// # Safety
-    /// The caller must be inside the gate, and must have called `look_again` since it entered.
+    /// The caller must be inside the gate, and must have called `current_handle` since it entered.
     #[inline]
     unsafe fn run<A: Actions>(&mut self, keys: PacketKeys<'_>, length: usize, actions: &mut A) {
         let keys = match keys {
@@ -362,7 +372,7 @@ impl Way {
     /// none. The key must have as many words as those of the table.
     ///
     /// # Safety
-    /// The caller must be inside the gate, and must have called `look_again` since it entered.
+    /// The caller must be inside the gate, and must have called `current_handle` since it entered.
     unsafe fn find_wide(&mut self, key: &[u64]) -> u64 {
         let Some(searcher) = &mut self.searcher else { return 0 };
         // SAFETY: the caller is inside the gate, so no thread changes the finder, and the key is
@@ -374,7 +384,7 @@ impl Way {
     /// stored. Keys in memory must have as many words as those of the table.
     ///
     /// # Safety
-    /// The caller must be inside the gate, and must have called `look_again` since it entered.
+    /// The caller must be inside the gate, and must have called `current_handle` since it entered.
     unsafe fn find(&mut self, keys: PacketKeys<'_>, packet: usize) -> (Place, [u64; 2]) {
         let key = match keys {
             PacketKeys::Numbers(keys) => {

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_lie_apart_over_all_segments() {
+    fn blocks_do_not_overlap_in_any_segment() {
         let (arena, mut writer) = (Arena::new(), Writer::default());
         let blocks: Vec<(Block, Vec<u64>)> = (0..3000_u64)
             .map(|number| {
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_come_back() {
+    fn packed_halves_are_read_back() {
         let words: Vec<AtomicU64> = halves(1..=5).into_iter().map(AtomicU64::new).collect();
         assert_eq!(words.len(), 3);
         assert_eq!((0..7).map(|at| half(&words, at)).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 0, 0]);

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_between_10_and_11_mib_is_found() {
+    fn a_cache_of_10_and_a_half_mib_is_found() {
         let memory = Memory { cache: 21 << 19, inside: 38.0, beyond: 94.0, is_random: false };
         let (step, measured) = memory.search(0.0, 1);
         let found = found(step);

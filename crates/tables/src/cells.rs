@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_lie_one_behind_the_other() {
+    fn cells_are_independent_and_additions_wrap_around() {
         for (width, most) in [(CellWidth::Four, u64::from(u32::MAX)), (CellWidth::Eight, u64::MAX)]
         {
             let cells = Cells::new(5, width).expect("memory");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_added_is_lost() {
+    fn no_addition_is_lost() {
         let cells = Cells::new(3, CellWidth::Four).expect("memory");
         std::thread::scope(|scope| {
             for _ in 0..4 {

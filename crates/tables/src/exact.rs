@@ -115,7 +115,7 @@ impl ExactTable {
         parameter_bytes: usize,
         actions: u16,
     ) -> Result<Self, ExactTableError> {
-        Self::made((storage, lock), false, (key_bits, parameter_bytes, actions))
+        Self::with_kind((storage, lock), false, (key_bits, parameter_bytes, actions))
     }
 
     /// Creates an empty table, as [`ExactTable::stored`] does, for keys that are consecutive
@@ -131,10 +131,10 @@ impl ExactTable {
         actions: u16,
     ) -> Result<Self, ExactTableError> {
         let is_numbered = storage == Storage::Inline;
-        Self::made((storage, lock), is_numbered, (u32::BITS, parameter_bytes, actions))
+        Self::with_kind((storage, lock), is_numbered, (u32::BITS, parameter_bytes, actions))
     }
 
-    fn made(
+    fn with_kind(
         (storage, lock): (Storage, EntryLock),
         is_numbered: bool,
         (key_bits, parameter_bytes, actions): (u32, usize, u16),
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_in_is_found_and_written_however_threads_are_kept_apart() {
+    fn inserted_entries_are_found_and_written_under_every_sharing() {
         let count = if cfg!(miri) { 6 } else { 500_usize };
         let shapes = [(32, 4), (128, 32), (9, 1), (48, 8), (64, 16), (32, 7)];
         let shapes = &shapes[..if cfg!(miri) { 2 } else { shapes.len() }];
@@ -637,7 +637,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_that_does_not_end_lets_go() {
+    fn an_abandoned_action_releases_its_lock() {
         for storage in Storage::ALL {
             let mut table = ExactTable::stored(storage, EntryLock::PerEntry, 32, 4, 1).unwrap();
             table.insert(1, ActionId(0), &[]).unwrap();
@@ -652,7 +652,7 @@ mod tests {
     /// Checks that if two threads write one word of one entry in place, the word always holds the
     /// value of one of the threads.
     #[test]
-    fn words_are_written_whole_beside_others() {
+    fn concurrent_writes_of_one_word_are_not_mixed() {
         let count = if cfg!(miri) { 10 } else { 20_000_u64 };
         let mut table = ExactTable::new(32, 8, 1).unwrap();
         table.insert(1, ActionId(0), &[]).unwrap();
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_has_the_entries_of_its_original_and_none_that_come_later() {
+    fn a_copy_has_the_entries_of_its_original_and_no_later_ones() {
         for (storage, lock) in designs() {
             let mut table = ExactTable::stored(storage, lock, 32, 4, 2).unwrap();
             for key in 0..300_u128 {
@@ -699,7 +699,7 @@ mod tests {
     /// Checks that a larger or smaller table can be built while the original is in use and
     /// unchanged.
     #[test]
-    fn a_table_is_remade_with_the_same_entries_and_room_for_more_or_less_memory() {
+    fn a_table_is_rebuilt_larger_or_smaller_with_the_same_entries() {
         let count = if cfg!(miri) { 70 } else { 9000_u32 };
         for ((storage, lock), numbered) in
             designs().flat_map(|design| [false, true].map(|numbered| (design, numbered)))
@@ -770,7 +770,7 @@ mod tests {
 
     /// Inserts and removes numbered entries in any order, in all storages.
     #[test]
-    fn entries_are_found_by_their_numbers_however_threads_are_kept_apart() {
+    fn numbered_entries_are_found_under_every_sharing() {
         use Sharing::{Alone, Apart, Locked, Unlocked, Words};
         let count = if cfg!(miri) { 8 } else { 700_u32 };
         let byte_counts: &[usize] = if cfg!(miri) { &[16] } else { &[4, 7, 8, 16, 32] };
@@ -918,7 +918,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_line_is_refused() {
+    fn keys_and_parameters_too_large_for_a_bucket_are_refused() {
         let wide = |key_bits, bytes, actions| ExactTable::new(key_bits, bytes, actions).is_err();
         assert!(wide(129, 4, 1) && wide(32, 33, 1) && !wide(128, 32, 60));
     }

@@ -11,8 +11,8 @@
 //! change is prepared while threads search ([`Finder::prepare_insertion`]), and threads are kept
 //! out only for the short time in which it becomes visible ([`Finder::publish`]).
 //!
-//! Callers pack a key of up to 64 bits into one word, one of up to 128 bits into two, and a wider one
-//! into words in memory ([`Finder::words_in_memory`]), of which they pass the address.
+//! Callers pack a key of up to 64 bits into one word, one of up to 128 bits into two, and a wider
+//! one into words in memory ([`Finder::words_in_memory`]), of which they pass the address.
 //! [`Finder::places`] says where each field goes.
 
 mod few;
@@ -38,8 +38,8 @@ use links::Links;
 /// The largest width of a packed key in bits.
 const MAX_KEY: u32 = 1024;
 
-/// A search that has never had more than this number of entries since it was last built is not
-/// rebuilt to save memory. If no entries are left, an eighth of this number is the limit.
+/// A search is rebuilt to save memory only if it has had more entries than this number since it was
+/// last built. If no entries are left, more than an eighth of this number suffices.
 const SMALLEST_REBUILT: usize = 512;
 
 /// A set of entries that are found by the fields of a packet's key: by prefix, mask, range or
@@ -83,8 +83,9 @@ pub struct Searcher {
     ///
     /// It finds nothing if keys have more than 128 bits.
     pub find: unsafe extern "C" fn(*mut Searcher, u64, u64) -> u64,
-    /// The function that does the same for keys of more than 128 bits. The argument is the address
-    /// of the key: [`Finder::words_in_memory`] words, the most significant one first.
+    /// The function that returns the number of the best entry that matches a key of more than 128
+    /// bits, or 0 if there is none. The argument is the address of the key:
+    /// [`Finder::words_in_memory`] words, the most significant one first.
     ///
     /// It finds nothing if keys have at most 128 bits.
     pub find_wide: unsafe extern "C" fn(*mut Searcher, *const u64) -> u64,
@@ -173,8 +174,8 @@ impl Finder {
         Some(places)
     }
 
-    /// Returns the number of words in memory that callers pack a key of these fields into, or `None`
-    /// if keys have at most 128 bits, which are passed as two words, or are too wide.
+    /// Returns the number of words in memory that callers pack a key of these fields into, or
+    /// `None` if keys have at most 128 bits, which are passed as two words, or are too wide.
     #[must_use]
     pub fn words_in_memory(fields: &[MatchField]) -> Option<usize> {
         let all = Self::bits(fields);

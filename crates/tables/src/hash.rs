@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_hash_alike_in_all_forms() {
+    fn a_key_has_one_hash_in_all_forms() {
         let key = 0x0a00_0001_u32.to_be_bytes();
         assert_eq!(fixed(&key, 7), bytes(&key, 7));
         let key: [u8; 16] = std::array::from_fn(|at| at as u8 * 11);

@@ -1,5 +1,6 @@
 //! A hash table that maps keys of several words to the numbers of entries.
-//! [`Search`](crate::search::Search) uses it for keys of more than 128 bits that are matched exactly.
+//! [`Search`](crate::search::Search) uses it for keys of more than 128 bits that are matched
+//! exactly.
 //!
 //! Each slot of an array leads to a list of nodes, one for each key whose hash selects the slot. A
 //! node is a block of an [`Arena`]:
@@ -30,7 +31,7 @@ const MOST: usize = 1 << 26;
 
 /// The part of the table that packets read.
 pub(crate) struct KeyTable {
-    /// The first node of each list, in four bytes.
+    /// The position in the arena of the first node of each slot's list, in four bytes per slot.
     slots: Region,
     /// The number of slots less one. The number of slots is a power of two.
     mask: usize,
@@ -150,7 +151,7 @@ mod tests {
     /// Inserts and removes keys that share words, in a table with fewer slots than entries, and
     /// compares with a map.
     #[test]
-    fn keys_that_come_and_go_are_found() {
+    fn keys_are_found_while_others_are_inserted_and_removed() {
         let table = KeyTable::new(3, 1).unwrap();
         let (mut writer, domain) = (Writer::default(), Domain::new());
         let mut random = fastrand::Rng::with_seed(0x6a09_e667_f3bc_c908);

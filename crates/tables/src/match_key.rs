@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_lie_one_behind_the_other() {
+    fn fields_of_a_pattern_are_contiguous() {
         let fields = [
             MatchField { bits: 9, kind: MatchKind::Exact },
             MatchField { bits: 32, kind: MatchKind::Lpm },
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_an_error_that_names_the_field() {
+    fn a_match_that_does_not_fit_its_field_is_an_error_that_names_the_field() {
         let lpm = [MatchField { bits: 12, kind: MatchKind::Lpm }];
         let error = |wanted| Pattern::new(&lpm, &[wanted]).unwrap_err();
         assert_eq!(

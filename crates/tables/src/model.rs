@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_cache_has_room_for_as_many_entries_as_the_paper_says() {
+    fn the_model_agrees_with_the_paper_on_the_entries_in_a_cache() {
         let cache = 15 << 20;
         let entries = |storage| model(9).entries_in_cache(storage, cache);
         assert_eq!(entries(Storage::Original), 178_734);

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_prefix_comes_last_and_padding_goes() {
+    fn the_prefix_comes_last_and_padding_is_removed() {
         let packing = Packing::new(&[field(12, MatchKind::Lpm), field(4, MatchKind::Exact)]);
         assert_eq!((packing.bits(), packing.prefix_bits(3)), (16, 7));
         let Packed::Short(key) = packing.pack(&[0x0a, 0xbc, 0x05]) else {

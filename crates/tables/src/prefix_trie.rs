@@ -716,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_of_all_lengths_come_change_and_go() {
+    fn prefixes_of_all_lengths_are_inserted_replaced_and_removed() {
         for size in SIZES {
             run(32, size, |address| u64::from(address) << 32);
             run(32, size, |address| [u64::from(address) << 32, 0]);
@@ -779,7 +779,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_a_slot_has_no_room_for_are_refused() {
+    fn numbers_too_large_for_a_slot_are_refused() {
         let (trie, mut writer) = PrefixTrie::new(32, 1).unwrap();
         let domain = Domain::new();
         for length in [0, 16, 32] {

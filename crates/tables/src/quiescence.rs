@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_worker_holds_the_epoch_and_lets_it_go() {
+    fn the_epoch_waits_for_a_pinned_worker() {
         let domain = Domain::new();
         let seat = domain.join().unwrap();
         domain.pin(&seat);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn seats_are_given_back() {
+    fn seats_are_reused() {
         let domain = Domain::new();
         let seats: Vec<_> = std::iter::from_fn(|| domain.join()).collect();
         assert_eq!(seats.len(), MAX_WORKERS);

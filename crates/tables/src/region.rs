@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_address_space_is_none_and_no_crash() {
+    fn a_region_larger_than_the_address_space_is_not_allocated() {
         if cfg!(miri) {
             eprintln!("SKIPPED: Miri ends the program instead of refusing memory");
             return;

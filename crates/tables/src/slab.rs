@@ -225,7 +225,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn values_keep_their_places_and_give_them_back() {
+    fn values_do_not_move_and_free_their_places() {
         let slab = Slab::new();
         let count = if cfg!(miri) { 200 } else { 100_000 };
         let kept: Vec<Kept<[usize; 9]>> = (0..count).map(|number| slab.keep([number; 9])).collect();
@@ -244,7 +244,7 @@ mod tests {
     /// Allocates and frees values: no two of them share a place, and the memory of a region is
     /// freed with its last value.
     #[test]
-    fn memory_of_values_that_are_gone_is_used_again_or_given_back() {
+    fn memory_of_dropped_values_is_reused_or_freed() {
         let slab = Slab::new();
         let most = if cfg!(miri) { 100 } else { 240_000 };
         let seed = 0x5ab_u64;

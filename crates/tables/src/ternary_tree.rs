@@ -165,10 +165,10 @@ impl TernaryTree {
             let (side, open) = match head.kind {
                 _ if head.highest < best.priority => (Block::NONE, Block::NONE),
                 Kind::Leaf => {
-                    self.look(lanes, words, key, &mut best);
+                    self.search_leaf(lanes, words, key, &mut best);
                     (Block::NONE, Block::NONE)
                 }
-                _ => self.go_on(&head, words, key),
+                _ => self.children_for(&head, words, key),
             };
             next = match (side.is_none(), open.is_none()) {
                 (false, true) => side,
@@ -198,7 +198,7 @@ impl TernaryTree {
     /// Replaces `best` by the best matching entry of a leaf, if that is better. The entries of a
     /// leaf are in order, the best first.
     #[inline(always)]
-    fn look(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
+    fn search_leaf(&self, lanes: impl Lanes, words: &[AtomicU64], key: &[u64], best: &mut Best) {
         if let Some(rule) = self.rules(words).first_match(lanes, key) {
             best.take_better(rule.priority(), rule.order(), rule.number());
         }
@@ -208,7 +208,7 @@ impl TernaryTree {
     /// number, and the open child, whose rules match several values of the byte or number. If the
     /// node divides by rank, returns both of its sides.
     #[inline(always)]
-    fn go_on(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
+    fn children_for(&self, head: &Head, words: &[AtomicU64], key: &[u64]) -> (Block, Block) {
         match head.kind {
             Kind::Leaf => (Block::NONE, Block::NONE),
             Kind::Byte => at_byte(head, words, key),
@@ -736,7 +736,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_of_rules_that_come_and_go_is_found() {
+    fn the_best_rule_is_found_while_rules_are_added_and_removed() {
         let (tree, mut together) = (TernaryTree::new([4, 4, 2].into_iter()), Together::default());
         let (mut writer, domain) = (Writer::default(), Domain::new());
         let mut random = fastrand::Rng::with_seed(0x9e37_79b9_7f4a_7c15);
@@ -784,7 +784,7 @@ mod tests {
 
     /// Inserts in the worst order for a tree that is never rebuilt.
     #[test]
-    fn ranges_in_ascending_order_do_not_make_a_list() {
+    fn ranges_in_ascending_order_do_not_degenerate_the_tree() {
         let count = if cfg!(miri) { 100 } else { 4000 };
         let tree = TernaryTree::new([2].into_iter());
         let (mut writer, domain) = (Writer::default(), Domain::new());

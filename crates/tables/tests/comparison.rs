@@ -43,7 +43,7 @@ fn every_map_has_room_for_twice_its_entries() {
 }
 
 #[test]
-fn every_map_of_another_maker_has_the_hash_of_the_tables() {
+fn every_other_map_uses_the_hash_of_the_tables() {
     let ours = Some(KeyHash.hash_one(Conditions::PROBE));
     let mut others = Vec::new();
     for contender in all() {

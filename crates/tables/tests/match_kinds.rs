@@ -180,7 +180,7 @@ impl Drop for Done<'_> {
 /// Inserts and removes many routes: the search grows while a worker looks up, and the worker must
 /// never find a worse route than the one that is always there.
 #[test]
-fn lookups_while_routes_come_and_go() {
+fn a_permanent_route_is_found_while_others_are_inserted_and_removed() {
     let field = [MatchField { bits: 32, kind: MatchKind::Lpm }];
     let table = table(Design::shared(Storage::Inline), &field, 5000);
     let insert = |address: u32, length: u32| {
@@ -241,7 +241,7 @@ fn a_packet_writes_the_entry_that_it_matched() {
 }
 
 #[test]
-fn tables_that_make_no_sense_are_errors() {
+fn invalid_tables_are_errors() {
     let table = |fields: &[MatchField]| {
         let settings = TableSettings {
             design: Design::shared(Storage::Inline),

@@ -1,4 +1,5 @@
-//! Compares every design of a packed table with a map.
+//! Tests that a packed table of every design behaves like a map, for random sequences of
+//! insertions, changes, removals, batches of packets, and workers that join and leave.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-// Forwards IPv4 by the longest prefix, for v1model: what a first exercise of the p4lang tutorials asks for.
+// Forwards IPv4 packets by the longest prefix, for v1model, like a first exercise of the p4lang tutorials.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,9 +1,9 @@
-//! Runs a program on the interpreter and on every way of machine code. The same packets must have
+//! Runs a program on the interpreter and on all forms of machine code. The same packets must have
 //! the same results.
 //!
 //! An input that is the text of a P4 program is that program. The bytes of any other input are
-//! choices, from which a program of the grammar in `pipeline`'s tests is generated, with entries
-//! that are inserted and deleted between its packets.
+//! decisions from which a program is generated, by the grammar in `pipeline`'s tests. Entries are
+//! inserted and deleted between the packets.
 
 #[path = "../../../crates/pipeline/tests/compiled/apart.rs"]
 mod apart;

@@ -62,7 +62,8 @@ impl Choices<'_> {
     }
 }
 
-/// Lets the owners of a journal do what the input says. The model checks each start.
+/// Interprets an input as actions of a journal's owners and as faults. A model of the journal
+/// checks its records at each start.
 fn lived(choices: &mut Choices<'_>) {
     let mut lives = Lives::begin(choices.number(), None);
     while choices.is_left() {
@@ -87,8 +88,8 @@ fn lived(choices: &mut Choices<'_>) {
     lives.restart(End::Close, None);
 }
 
-/// Opens a file with this content, and repairs it if it is damaged. What is read once must be read
-/// again, and a refused file must not change.
+/// Opens a journal file with this content, and repairs it if it is damaged. Records that were read
+/// must be read again after reopening, and a refused file must not change.
 fn opened(data: &[u8]) {
     let (path, copy) = (Path::new("/state/switch"), Path::new("/state/repaired"));
     let disk = SimulatedDisk::new(1);

@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_port_counts() {
+    fn the_latest_port_of_an_address_is_found() {
         let mut table = AddressTable::default();
         table.learn(address(1), Port(1));
         table.learn(address(1), Port(2));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_that_speak_stay_and_silent_ones_go() {
+    fn active_addresses_are_kept_and_silent_ones_are_forgotten() {
         let mut table = AddressTable::default();
         table.learn(address(0), Port(1));
         for number in 1..4 * GENERATION {

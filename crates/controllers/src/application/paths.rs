@@ -478,7 +478,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_discovery_frame_says_where_it_left() {
+    fn a_discovery_frame_contains_its_switch_and_port() {
         let frame = lldp(SwitchId(0x1234_5678_9abc), Port(77));
         assert_eq!(lldp_origin(&frame), Some((SwitchId(0x1234_5678_9abc), Port(77))));
         for length in 0..30 {
@@ -510,7 +510,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_switch_that_goes_takes_links_that_are_known_in_one_direction_alone() {
+    fn a_lost_switch_removes_links_that_are_known_in_one_direction_only() {
         let mut network = Network::new();
         for switch in [1, 2] {
             network.switch_up(SwitchId(switch), [Port(1)]);
@@ -522,7 +522,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_link_that_goes_moves_its_paths_and_is_looked_for() {
+    fn a_lost_link_reroutes_its_paths_and_restarts_discovery() {
         let mut network = ring();
         network.packet_in(SwitchId(1), Port(3), &frame(MacAddress::BROADCAST, mac(1)));
         network.packet_in(SwitchId(4), Port(3), &frame(MacAddress::BROADCAST, mac(2)));

@@ -1,4 +1,5 @@
-//! Tests of decisions about frames.
+//! Tests of the decisions of forwarding applications about frames: forward, flood or drop, and the
+//! rule that is installed.
 
 use super::*;
 
@@ -29,7 +30,7 @@ fn rule(ingress: u32, source: u8, destination: u8, output: u32) -> Rule {
 }
 
 #[test]
-fn an_answer_finds_the_port_of_the_question() {
+fn a_reply_is_forwarded_to_the_port_of_the_request() {
     for policy in [RulePolicy::EveryFrame, RulePolicy::Ipv4] {
         let mut switch = Forwarding::new(policy);
         assert_eq!(switch.packet_in(Port(1), &frame(B, A, IPV4)), Decision::Flood);
@@ -56,7 +57,7 @@ fn a_host_that_moves_is_found_at_its_new_port() {
 }
 
 #[test]
-fn reactive_forwarding_installs_rules_for_ipv4_alone() {
+fn reactive_forwarding_installs_rules_for_ipv4_only() {
     for (ether_types, learning, reactive) in [
         (&[IPV4][..], true, true),
         (&[ARP], true, false),
@@ -120,7 +121,7 @@ fn discovery_and_reserved_groups_are_neither_forwarded_nor_learned() {
 }
 
 #[test]
-fn what_is_no_ethernet_frame_is_dropped() {
+fn bytes_that_are_no_ethernet_frame_are_dropped() {
     let mut switch = Forwarding::new(RulePolicy::EveryFrame);
     for length in 0..14 {
         let frame = &frame(B, A, IPV4)[..length];

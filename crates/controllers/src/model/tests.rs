@@ -98,9 +98,10 @@ fn files_whose_times_cannot_be_computed_are_refused_with_a_reason() {
 }
 
 proptest! {
-    /// For any model, the forecast in overload is that of a queue which is never empty: the rate is
-    /// one over the slowest cost, packet-ins wait by the difference of the rates, and those that
-    /// are answered within the time W took W/2 (1 - rate/offered) on average.
+    /// For any model, the forecast in overload is that of a queue which is never empty. The answer
+    /// rate is one over the cost of the slowest stage. The backlog grows by the difference of the
+    /// offered rate and the answer rate, so the packet-ins that are answered within the time W wait
+    /// for W/2 (1 - rate/offered) on average.
     #[test]
     fn forecasts_in_overload_are_those_of_the_queue(
         first in 300.0f64..3000.0,

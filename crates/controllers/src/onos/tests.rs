@@ -66,7 +66,7 @@ fn with_client(test: impl FnOnce(&Client)) {
 }
 
 #[test]
-fn a_device_comes_of_a_netcfg_whose_driver_and_pipeconf_are_known() {
+fn a_netcfg_with_a_known_driver_and_pipeconf_creates_a_device() {
     with_client(|onos| {
         onos.configure("stratum-bmv2", BASIC);
         onos.configure("bmv2", "org.onosproject.pipelines.fabric");
@@ -96,7 +96,7 @@ fn a_device_keeps_its_first_pipeconf_even_when_it_was_deleted_meanwhile() {
 }
 
 #[test]
-fn netcfg_that_is_deleted_before_its_device_damages_it() {
+fn netcfg_that_is_deleted_before_its_device_damages_the_stand_in() {
     with_client(|onos| {
         onos.configure("bmv2", BASIC);
         let netcfg = "/network/configuration/devices/device%3Abmv2%3As1";

@@ -1,6 +1,5 @@
 //! Converts messages of switches to events for path provisioning, the application that decides over
-//! all switches. Also defines the part of a controller among several controllers of the same
-//! switches.
+//! all switches. Also defines the role that a controller requests if the switches have several.
 
 use ::openflow::v1_3::{ControllerRole, MultipartReplyBody};
 use ::openflow::{PortNumber, Version, v1_0, v1_3};

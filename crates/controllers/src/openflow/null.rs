@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_answers_as_asked_for() {
+    fn the_requested_number_of_answers_is_appended() {
         for version in [Version::V1_0, Version::V1_3] {
             let prepared = Prepared::new(version).unwrap();
             for count in [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7] {

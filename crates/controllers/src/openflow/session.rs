@@ -106,7 +106,7 @@ enum Mode {
     /// The session is not open, so no packet-ins are expected.
     Opening,
     Forward(Version, Box<Forwarding>),
-    /// The application is path provisioning, which decides with the network of all switches.
+    /// The application is path provisioning, whose decisions depend on all switches of the network.
     Paths(Version),
     Echo(Version),
     Prepared(Version, Prepared),

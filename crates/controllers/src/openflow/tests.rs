@@ -122,12 +122,12 @@ impl Installed {
 }
 
 /// The switch's side of a session, without a connection.
-struct Played {
+struct SimulatedSwitch {
     handshake: Handshake,
     framer: Framer,
 }
 
-impl Played {
+impl SimulatedSwitch {
     fn new(versions: &[Version], datapath_id: u64, out: &mut Vec<u8>) -> Self {
         let identity = SwitchIdentity::new(DatapathId(datapath_id));
         let mut handshake = Handshake::switch(versions, identity);

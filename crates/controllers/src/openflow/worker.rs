@@ -176,8 +176,8 @@ impl<'a> Worker<'a> {
     fn pause(&self) -> Duration {
         let dues = self.peers.iter().flatten().filter_map(|peer| peer.session.next_due());
         match dues.min() {
-            Some(due) => due.saturating_sub(self.now()).min(self.look()),
-            None => self.look(),
+            Some(due) => due.saturating_sub(self.now()).min(self.check_interval()),
+            None => self.check_interval(),
         }
     }
 
@@ -198,7 +198,7 @@ impl<'a> Worker<'a> {
 
     /// Returns the interval at which the worker checks for other tasks. It is shorter while the
     /// controller is a standby, which may have to take over.
-    fn look(&self) -> Duration {
+    fn check_interval(&self) -> Duration {
         match self.shared.policy.stands_by() {
             true => TAKEOVER_LOOK,
             false => LOOK,

@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_leaves_when_the_rules_of_its_path_are_done_with() {
+    fn a_packet_is_sent_once_the_rules_of_its_path_are_written() {
         let network = Network::default();
         let (first, mut first_inbox) = network.enter(SwitchId(1), [1, 2].map(Port));
         let (second, mut second_inbox) = network.enter(SwitchId(2), [1, 2].map(Port));

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_tell_what_is_there() {
+    fn refused_updates_correct_the_record_of_rules() {
         let mut book = book();
         book.plan([install(1, 2), install(2, 2), install(3, 2)]);
         let refused = [refusal(0, Code::AlreadyExists), refusal(2, Code::ResourceExhausted)];

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn one_switch() {
+    fn a_target_is_parsed_from_a_device_id_and_an_address() {
         assert_eq!("1@127.0.0.1:50001".parse(), Ok(target(1, "127.0.0.1:50001")));
         assert_eq!("7@[::1]:9559".parse(), Ok(target(7, "[::1]:9559")));
         for text in ["", "1", "@h:1", "1@h", "1@:1", "1@h:65536", "x@h:1", "-1@h:1", "1@::1:9"] {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_with_comments() {
+    fn a_list_of_targets_may_have_comments_and_a_malformed_line_is_named() {
         let text = "# id address\n\n1 127.0.0.1:50051\n  20\t[::1]:50052  # second\n";
         let expected = vec![target(1, "127.0.0.1:50051"), target(20, "[::1]:50052")];
         assert_eq!(Target::list(text), Ok(expected));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_counts_ports_and_device_ids_together() {
+    fn ports_and_device_ids_of_a_range_are_consecutive() {
         let targets = Target::range("h", 65534, 9, 2).unwrap();
         assert_eq!(targets, [target(9, "h:65534"), target(10, "h:65535")]);
         assert_eq!(Target::range("h", 65535, 9, 0), Ok(Vec::new()));

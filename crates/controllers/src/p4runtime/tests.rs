@@ -74,7 +74,7 @@ fn line(lines: &Receiver<String>) -> String {
 }
 
 #[test]
-fn a_new_switch_gets_the_pipeline_and_what_the_application_begins_with() {
+fn a_new_switch_gets_the_pipeline_and_the_initial_entries_of_the_application() {
     for application in
         [Application::LearningSwitch, Application::ReactiveForwarding, Application::NullResponder]
     {
@@ -93,7 +93,7 @@ fn a_new_switch_gets_the_pipeline_and_what_the_application_begins_with() {
 }
 
 #[test]
-fn a_conversation_is_flooded_once_and_forwarded_by_rules_then() {
+fn the_first_packet_is_flooded_and_later_ones_are_forwarded_by_rules() {
     let switch = Emulated::start(7, ServerOptions::default());
     let counts =
         with_controller([switch.target()], options(Application::LearningSwitch), |counters| {
@@ -169,7 +169,7 @@ fn the_null_responder_returns_every_packet_in_order() {
 }
 
 #[test]
-fn a_shortcut_answers_before_the_application() {
+fn a_packet_in_can_be_answered_after_each_block() {
     let there = frame(2, 1, IPV4);
     // After gRPC the ingress port is unread; after decoding no address is learned.
     for (answer_after, description, egress) in [
@@ -195,7 +195,7 @@ fn a_shortcut_answers_before_the_application() {
 }
 
 #[test]
-fn blocks_are_named() {
+fn names_of_blocks_are_parsed_and_others_are_refused() {
     for after in AnswerAfter::ALL {
         assert_eq!(after.to_string().parse(), Ok(after));
     }
@@ -309,7 +309,7 @@ fn a_controller_that_is_not_primary_says_so_and_waits() {
 }
 
 #[test]
-fn many_switches_on_several_threads() {
+fn several_threads_serve_many_switches() {
     let switches: Vec<_> =
         (1..=40).map(|id| Emulated::start(id, ServerOptions::default())).collect();
     let mut options = options(Application::LearningSwitch);
@@ -342,7 +342,7 @@ fn switches_behind_one_address_share_connections() {
 }
 
 #[test]
-fn servers_that_never_answer_keep_nobody_from_ending() {
+fn servers_that_never_answer_do_not_keep_the_controller_from_ending() {
     // The system accepts connections that no server reads.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let target = Target { device_id: 1, address: silent.local_addr().unwrap().to_string() };
@@ -382,7 +382,7 @@ fn switches_are_dialled_under_mutual_tls() {
 }
 
 #[test]
-fn no_switches_are_no_fault() {
+fn a_controller_without_switches_runs() {
     let controller = Controller::new(Vec::new(), Options::default()).unwrap();
     controller.run(&std::sync::atomic::AtomicBool::new(true)).unwrap();
 }

@@ -6,7 +6,7 @@ fn of(samples: &[Sample]) -> Vec<(u32, i64)> {
 }
 
 #[test]
-fn delays_with_numbers_tell_what_happened() {
+fn packet_numbers_reveal_losses_duplicates_and_reordering() {
     let text = "packet;delay\n10;1.5\n# a pause\n12;1.25\n11;2\n12;9\n15;1\n";
     let imported = delays(text, 1e6).unwrap();
     assert_eq!(
@@ -20,7 +20,7 @@ fn delays_with_numbers_tell_what_happened() {
 }
 
 #[test]
-fn delays_without_numbers_say_what_they_cannot_tell() {
+fn delays_without_packet_numbers_come_with_a_remark_and_malformed_lines_are_named() {
     let imported = delays("51.058\n50\n", 1e6).unwrap();
     assert_eq!(of(&imported.samples), [(0, 51_058_000), (1, 50_000_000)]);
     assert!(imported.remarks[0].contains("cannot be seen"));
@@ -47,7 +47,7 @@ fn lines_with_and_without_numbers_are_not_mixed() {
 }
 
 #[test]
-fn histograms_of_moongen() {
+fn histograms_of_moongen_are_read() {
     let imported = histogram("1867.2,3\n1879.7,2\n", 1e3).unwrap();
     assert_eq!(of(&imported.samples)[2..4], [(2, 1_867_200), (3, 1_879_700)]);
     assert_eq!(imported.counts.received, 5);
@@ -64,7 +64,7 @@ fn captured(packets: &[(Vec<u8>, u64)]) -> Vec<Captured<'_>> {
 }
 
 #[test]
-fn captures_are_matched_by_what_the_device_leaves_alone() {
+fn captures_are_matched_by_bytes_that_the_device_does_not_change() {
     let before = packets(&[(1, 100), (2, 200), (3, 300), (4, 400)], &[0; 14]);
     // The device pops a tag, loses one packet, swaps two and duplicates one; a foreign packet
     // passes by.

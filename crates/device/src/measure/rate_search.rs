@@ -1,11 +1,11 @@
 //! Searches for R_min: the last of a rising series of offered rates at which a device loses no
 //! frame (Helm et al., section III-G.2).
 //!
-//! This is another rule than that of `measuring::search`, so the two do not share code. R_min is
-//! defined by one rising series, of which the first lost frame is the end: a device model is
-//! compared with published ones, which were measured so. `measuring::search` estimates the highest
-//! rate that a system sustains, from repeated trials and with a stated confidence, and decides by
-//! the growth of a backlog.
+//! R_min is defined by one rising series that ends with the first lost frame. This definition makes
+//! device models comparable with published ones, which were measured in this way.
+//! `measuring::search` answers another question, so it shares no code with this module: it
+//! estimates the highest rate that a system sustains, from repeated trials, with a stated
+//! confidence, and by the growth of a backlog.
 
 /// A search for the highest rate without loss, in two series. The first doubles the rate until a
 /// frame is lost. The second starts from the last rate without loss and rises in steps of the

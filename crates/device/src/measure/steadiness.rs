@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_what_the_faster_readings_have_in_common() {
+    fn a_single_fast_reading_does_not_become_the_best_time() {
         let mut steadiness = Steadiness::new(10);
         let micros = Duration::from_micros;
         assert_eq!(steadiness.slowness(micros(100)), 0.0, "nothing to compare with");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn patience_ends() {
+    fn repetitions_and_waits_are_bounded() {
         let mut steadiness = Steadiness::new(2);
         assert_eq!([0, 1, 2].map(|again| steadiness.may_repeat(again)), [true, true, false]);
         let mut steadiness = Steadiness::new(100);

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_known_again_and_others_are_not() {
+    fn packets_of_the_run_are_recognised_and_others_are_not() {
         let id = PacketId { run: 9, number: 77 };
         let mut frame = Vec::new();
         for action in ActionKind::ALL {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_leave_what_the_specification_says() {
+    fn actions_change_packets_as_the_specification_requires() {
         let id = PacketId { run: 1, number: 2 };
         let sent = |action| {
             let traffic = Traffic::new(subject(action), 3);

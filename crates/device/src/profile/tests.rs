@@ -11,7 +11,7 @@ fn estimate(sorted: &Sorted, level: Level) -> (i64, Option<i64>, Option<i64>) {
 }
 
 #[test]
-fn levels_of_a_known_sample() {
+fn levels_of_a_known_sample_are_exact() {
     let sorted = sorted(&[(1..=1000).collect()], 0);
     assert_eq!(estimate(&sorted, Level::Minimum), (1, None, Some(1)));
     assert_eq!(estimate(&sorted, Level::Maximum), (1000, Some(1000), None));
@@ -22,7 +22,7 @@ fn levels_of_a_known_sample() {
 }
 
 #[test]
-fn a_maximum_says_what_it_is_worth() {
+fn a_maximum_states_the_share_of_packets_that_may_exceed_it() {
     let profile = sorted(&[(0..3000).collect()], 0).profile(
         &Settings::default(),
         1,
@@ -49,7 +49,7 @@ fn the_tick_of_the_clock_is_in_every_interval() {
 }
 
 #[test]
-fn blocks_that_differ_are_worth_fewer_samples() {
+fn blocks_that_differ_reduce_the_number_of_effective_samples() {
     let same: Vec<Vec<i64>> = (0..10).map(|_| (0..1000).collect()).collect();
     assert_eq!(sorted(&same, 0).effective, 10_000);
     // Ten blocks of one value each are worth ten samples, not ten thousand.

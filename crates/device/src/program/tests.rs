@@ -106,7 +106,7 @@ fn a_router_has_three_paths() {
 }
 
 #[test]
-fn what_a_model_does_not_know_is_listed_and_not_guessed() {
+fn parts_that_a_model_lacks_are_listed_and_not_estimated() {
     let text =
         std::fs::read_to_string("../../examples/device/zodiac-fx.json").expect("the example");
     let mut model: Model = serde_json::from_str(&text).expect("a model");
@@ -141,7 +141,7 @@ fn what_a_model_does_not_know_is_listed_and_not_guessed() {
 }
 
 #[test]
-fn parsers_that_loop_and_our_own_programs_end() {
+fn every_shipped_program_has_paths() {
     for program in ["router", "l2", "tunnel", "load_balancer", "firewall", "heavy_hitter"] {
         let path = std::path::PathBuf::from(format!("../../programs/{program}.p4"));
         let compiled =

@@ -27,7 +27,7 @@ fn served(arrivals: &[(u64, u32)], latency_ns: u64) -> Vec<(u64, u32, i64)> {
 }
 
 #[test]
-fn one_packet_at_a_time_is_the_delay_without_its_transmission() {
+fn the_latency_of_single_packets_is_their_delay_less_the_transmission_time() {
     let at = trace(&[(0, 125, 5_000_000), (100_000, 125, 7_000_000)]).at(GIGABIT);
     assert_eq!(at.latency, Picoseconds(6_000_000));
     assert_eq!(at.least_latency, Some(Picoseconds(4_000_000)));
@@ -36,7 +36,7 @@ fn one_packet_at_a_time_is_the_delay_without_its_transmission() {
 }
 
 #[test]
-fn packets_that_wait_for_each_other_are_not_counted_twice() {
+fn queueing_delay_is_not_counted_twice() {
     let arrivals: Vec<(u64, u32)> = (0..10).map(|_| (50, 125)).collect();
     let queue = trace(&served(&arrivals, 300));
     assert_eq!(queue.longest(), Picoseconds(10_300_000));
@@ -58,7 +58,7 @@ fn packets_that_wait_for_each_other_are_not_counted_twice() {
 }
 
 #[test]
-fn what_was_lost_is_in_neither_curve() {
+fn lost_packets_are_in_neither_curve() {
     let before = [
         Arrived { timestamp: 0, bytes: 125 },
         Arrived { timestamp: 0, bytes: 1250 },

@@ -192,7 +192,7 @@ fn spikes_make_the_maximum_meaningless_and_the_median_not() {
 }
 
 #[test]
-fn drift_is_shown_and_does_not_end_in_one_cell() {
+fn drift_is_reported_and_affects_all_cells_alike() {
     let truth = |functions: &[&str], time: f64, random: &mut rand::rngs::ChaCha8Rng| {
         shifts(functions, time, random) * (1.0 + 0.04 * time)
     };
@@ -225,7 +225,7 @@ fn negative_differences_are_reported_and_clipped() {
 }
 
 #[test]
-fn rates_are_put_together_by_semantics_and_no_packet_counts_twice() {
+fn rates_are_combined_by_semantics_and_no_packet_counts_twice() {
     let mut campaign = campaign(&Plan::default(), &shifts);
     // A packet of 64 bytes takes 10.24 µs, 5.12 µs more with one function, and 10.24 µs more with
     // the other.

@@ -29,7 +29,7 @@ const PORTION: usize = 64 << 10;
 /// The number of connections above which the server limits turns (the polls of one connection's
 /// task): each connection may use the processor only for a short time, and addresses get fair
 /// shares of this time.
-const CROWD: usize = 32;
+const UNLIMITED_CONNECTIONS: usize = 32;
 
 /// A callback that is called when a connection reaches a limit.
 pub(crate) type LimitCallback = Arc<dyn Fn(SocketAddr, Limit) + Send + Sync>;
@@ -57,7 +57,8 @@ struct State {
 }
 
 impl State {
-    /// Returns the waker of the connection that has the next turn, if it waits for one.
+    /// Removes and returns the waker of `next`, the connection whose task is polled next. Returns
+    /// `None` if there is no such connection, or if it does not wait for its turn.
     fn waker(&mut self, next: Option<ConnectionId>) -> Option<Waker> {
         self.waiting.remove(&next?)
     }
@@ -136,8 +137,8 @@ impl SharedAdmission {
         result
     }
 
-    fn is_crowded(&self) -> bool {
-        self.0.open.load(Ordering::Relaxed) > CROWD
+    fn limits_turns(&self) -> bool {
+        self.0.open.load(Ordering::Relaxed) > UNLIMITED_CONNECTIONS
     }
 
     /// Changes the order in which connections have their turns, and wakes the connection that has
@@ -205,7 +206,7 @@ impl Peer {
     /// Returns whether this connection must keep its turns short. This is the case if there are
     /// many connections and this one has no primary.
     pub(crate) fn is_in_a_crowd(&self) -> bool {
-        self.0.admission.is_crowded() && !self.has_primary()
+        self.0.admission.limits_turns() && !self.has_primary()
     }
 
     fn has_primary(&self) -> bool {
@@ -254,7 +255,7 @@ impl Seat {
     /// task when its turn comes. If there are few connections, none of them waits.
     pub(crate) fn begin_turn(&mut self, waker: &Waker) -> Option<TurnTaken<'_>> {
         let Inner { id, address, admission, .. } = &*self.peer.0;
-        if !admission.is_crowded() {
+        if !admission.limits_turns() {
             if std::mem::take(&mut self.is_waiting) {
                 admission.pass_on(|turns| turns.leave(*id));
             }

@@ -265,7 +265,7 @@ mod tests {
 
     /// Checks that an idle address cannot keep others from their turns later.
     #[test]
-    fn time_is_not_saved_up() {
+    fn unused_time_is_not_credited_later() {
         let mut flood = Flood::begin();
         for _ in 0..1_000 {
             flood.pass(TURN);
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_leaves_passes_its_turn_on() {
+    fn a_connection_that_leaves_passes_its_turn_to_the_next() {
         let (one, other, last) = (ConnectionId(1), ConnectionId(2), ConnectionId(3));
         let mut turns = Turns::default();
         assert_eq!(turns.ask(one, address(1)), Answer::Next);

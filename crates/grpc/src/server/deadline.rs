@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_and_their_limits() {
+    fn timeouts_have_a_unit_and_at_most_eight_digits() {
         for (text, expected) in [
             ("99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
             ("2M", Some(Duration::from_secs(120))),

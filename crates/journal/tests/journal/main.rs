@@ -249,7 +249,7 @@ fn kinds_and_versions_that_are_not_known_are_newer_files() {
 }
 
 #[test]
-fn another_list_takes_its_place_or_this_one_stays() {
+fn a_replacement_succeeds_as_a_whole_or_changes_nothing() {
     let disk = SimulatedDisk::new(1);
     written(&disk, 0..5);
     let mut journal = open(&disk, &path()).expect("it is ours").journal;

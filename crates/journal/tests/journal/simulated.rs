@@ -118,7 +118,7 @@ impl SimulatedDisk {
         state.files.retain(|inode, _| has_name(inode));
     }
 
-    /// Ends the process and starts another one.
+    /// Simulates the end of the process that owns the journal, and the start of the next one.
     pub(crate) fn reboot(&self, crash: Crash) {
         let mut guard = self.lock();
         let state = &mut *guard;

@@ -33,7 +33,7 @@ fn forward(port: u32) -> FlowMod {
 }
 
 #[test]
-fn a_slave_changes_nothing_and_hears_of_ports_alone() {
+fn a_slave_cannot_change_the_switch_and_receives_only_port_status() {
     let mut switch = running(Version::V1_3);
     let mut other = Channel::new(&switch.options);
     role(&mut switch, ControllerRole::MASTER, 1);
@@ -89,7 +89,7 @@ fn a_slave_changes_nothing_and_hears_of_ports_alone() {
 }
 
 #[test]
-fn what_leaves_is_handed_out_unless_the_link_is_down() {
+fn packets_leave_by_ports_whose_link_is_up() {
     let mut switch = running(Version::V1_3);
     ask(&mut switch, Message::FlowMod(forward(PortNumber::FLOOD.0)));
     let enter = |switch: &mut OpenFlowSwitch| {
@@ -134,7 +134,7 @@ fn a_packet_out_leaves_by_its_ports_in_both_versions() {
 }
 
 #[test]
-fn a_link_that_is_down_is_told_and_described_in_both_versions() {
+fn a_link_that_is_down_is_in_port_status_and_port_descriptions_in_both_versions() {
     let mut switch = running(Version::V1_3);
     switch.set_link(2, false);
     let mut out = Vec::new();

@@ -182,7 +182,7 @@ const SETTABLE: [OxmField; 14] = [
 
 proptest! {
     #[test]
-    fn a_packet_has_the_fields_it_was_made_of_and_no_others(recipe in recipe()) {
+    fn a_packet_has_exactly_the_fields_of_its_frame(recipe in recipe()) {
         let packet = Packet::new(&frame(&recipe));
         let mut found: Vec<_> = packet
             .fields()
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn set_fields_are_read_back_alone_and_checksums_stay_right(
+    fn setting_a_field_changes_no_other_field_and_keeps_checksums_valid(
         recipe in recipe(),
         field in prop::sample::select(SETTABLE.to_vec()),
         value: u128,
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn tags_and_ttl_leave_the_rest_as_it_was(recipe in recipe(), ttl in 2u8..=255) {
+    fn changing_tags_or_ttl_changes_no_other_field(recipe in recipe(), ttl in 2u8..=255) {
         let original = frame(&recipe);
         let mut packet = Packet::new(&original);
         packet.push_vlan(0x88a8);
@@ -249,7 +249,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_taken(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..40) {
+    fn no_bytes_make_the_parser_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), at in 0usize..40) {
         // These bytes continue valid headers, so that parsing gets further.
         let mut near = frame(&Recipe {
             tag: None, ipv6: at % 2 == 0, protocol: 6, source: 1, destination: 2, ports: (3, 4), ttl: 5,
@@ -273,7 +273,7 @@ proptest! {
 }
 
 #[test]
-fn arp_neighbour_discovery_fragments_and_extension_headers() {
+fn arp_neighbour_discovery_fragments_and_extension_headers_are_parsed() {
     // An ARP reply.
     let mut arp = vec![0xff; 12];
     arp.extend([0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 2, 2, 0, 0, 0, 0, 9, 10, 0, 0, 9]);
@@ -331,7 +331,7 @@ fn arp_neighbour_discovery_fragments_and_extension_headers() {
 }
 
 #[test]
-fn a_ttl_that_ends_is_told_and_left() {
+fn a_ttl_of_one_is_reported_and_not_decremented() {
     let recipe = Recipe {
         tag: None,
         ipv6: false,

@@ -90,13 +90,13 @@ fn to(port: u32) -> Action {
 const TO_CONTROLLER: Action = Action::to_controller(MaxLen(40));
 
 #[test]
-fn without_a_table_miss_entry_what_matches_nothing_is_dropped() {
+fn without_a_table_miss_entry_unmatched_packets_are_dropped() {
     let mut switch = running(Version::V1_3);
     assert_eq!(enter(&mut switch, 1, &tcp(1, 2, 80)), (Fate::Dropped, vec![]));
 }
 
 #[test]
-fn a_table_miss_is_told_from_an_action() {
+fn the_reason_of_a_packet_in_distinguishes_a_table_miss_from_an_action() {
     let mut switch = running(Version::V1_3);
     install(&mut switch, rule(0, 0, 70, Match::any(), vec![apply(vec![TO_CONTROLLER])]));
     let http = Match::any().with_eth_type(0x0800).with_ip_proto(6).with_tcp_dst(80);
@@ -135,7 +135,7 @@ fn a_controller_that_takes_no_buffers_gets_the_whole_packet() {
 
 /// The tables are those of Faucet for an untagged port: VLAN, source, destination, flood.
 #[test]
-fn tables_in_a_row_with_a_tag_that_is_pushed() {
+fn a_packet_passes_the_tables_of_faucet_with_a_pushed_tag() {
     let mut switch = running(Version::V1_3);
     let untagged = Match::any().with_in_port(PortNumber(1)).with_vlan_vid(VlanVid::UNTAGGED);
     let tag = apply(vec![
@@ -353,7 +353,7 @@ fn groups_choose_their_buckets() {
 }
 
 #[test]
-fn groups_that_call_each_other_come_to_an_end() {
+fn groups_that_refer_to_each_other_terminate() {
     let mut switch = running(Version::V1_3);
     let calls = |id: u32| vec![Bucket::new(vec![Action::Group(GroupId(id)), to(2)]); 100];
     for (command, id) in [(GroupModCommand::ADD, 1), (GroupModCommand::ADD, 2)] {
@@ -725,7 +725,7 @@ fn oracle(rules: &[(u64, Short)], mut packet: Plain) -> Outcome {
 proptest! {
     /// Installs and removes rules, and compares the fate of every packet with the oracle.
     #[test]
-    fn packets_fare_as_the_oracle_says(
+    fn random_rules_treat_packets_as_the_oracle_does(
         steps in prop::collection::vec((short(), any::<bool>()), 1..25),
         packets in prop::collection::vec((1u32..3, 1u8..4, 1u8..4, 80u16..82), 1..8),
     ) {

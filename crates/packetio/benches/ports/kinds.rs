@@ -77,7 +77,8 @@ fn generic_xdp_sockets() -> Result<[Port; 4], OpenError> {
     Ok([port("send")?, port("receive")?, port("transmit")?, port("count")?])
 }
 
-/// Opens two lines of memory that DPDK devices share.
+/// Opens two connected pairs of DPDK's memory interfaces (`net_memif`), each of which shares
+/// memory.
 #[cfg(feature = "dpdk")]
 fn dpdk_memory() -> Result<[Port; 4], OpenError> {
     let end = |number: u8, role: &str, line: u8| {

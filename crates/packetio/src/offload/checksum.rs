@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_are_those_of_their_specifications() {
+    fn checksums_agree_with_published_examples() {
         // The example is from RFC 1071, section 3.
         assert_eq!(fold(add(0, &[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), 0xddf2);
         assert_eq!(fold(add(0, &[0x12])), 0x1200);

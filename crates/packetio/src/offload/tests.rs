@@ -222,7 +222,7 @@ proptest! {
 }
 
 #[test]
-fn frames_that_are_whole_pass_as_they_are() {
+fn complete_frames_pass_unchanged() {
     for length in 0..64 {
         let packet: Vec<u8> = (0..length).collect();
         assert_eq!(restored(&[0; VIRTIO_HEADER], None, &packet, 1), Ok(vec![packet]));

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_is_cut_off_is_a_port_that_goes_down() {
+    fn a_truncated_input_takes_the_port_down() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("cut");
         let capture = SharedCapture::create(&path).expect("a file");

@@ -126,7 +126,7 @@ impl Order {
 const ORDERS: [Order; 2] = [Order::Little, Order::Big];
 
 #[test]
-fn pcap_in_both_orders_and_units() {
+fn pcap_is_read_in_both_byte_orders_and_time_units() {
     for order in ORDERS {
         for (magic, unit) in [(0xa1b2_c3d4, 1000), (0xa1b2_3c4d, 1)] {
             let file = order.pcap(magic, &[(7, 5, b"first"), (1_700_000_000, 999_999, b"")]);
@@ -159,7 +159,7 @@ fn records_longer_than_the_snap_length_are_read() {
 }
 
 #[test]
-fn pcapng_in_both_orders() {
+fn pcapng_is_read_in_both_byte_orders() {
     for order in ORDERS {
         let file = [
             order.section(),
@@ -181,7 +181,7 @@ fn pcapng_in_both_orders() {
 }
 
 #[test]
-fn time_stamp_units_and_offsets() {
+fn units_and_offsets_of_timestamps_are_applied() {
     for order in ORDERS {
         let offset = |seconds: i64| order.option(14, &order.u64(seconds as u64));
         let file = [
@@ -239,7 +239,7 @@ fn a_new_section_forgets_interfaces_and_may_change_the_byte_order() {
 }
 
 #[test]
-fn other_files_are_no_captures() {
+fn files_of_other_formats_are_refused() {
     for bytes in [&b""[..], b"\xd4\xc3", b"# inter-arrival times\n0.1\n", b"\x7fELF"] {
         assert!(matches!(read(bytes).1, Some(CaptureError::NotACapture { .. })), "{bytes:?}");
     }

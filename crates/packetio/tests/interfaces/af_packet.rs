@@ -1,4 +1,5 @@
-//! Tests of packet sockets.
+//! Tests of ports over packet sockets: frame lengths, VLAN tags, offloads, full rings and queues,
+//! and interfaces that go down or disappear.
 
 use super::hosts::{transfer, with_hosts};
 use super::namespace::Namespace;

@@ -1,4 +1,5 @@
-//! Tests of timestamps of frames.
+//! Tests that the kernel timestamps frames where they leave and enter an interface, and that an
+//! interface without a hardware clock is refused one.
 
 use crate::namespace::Namespace;
 use crate::{frame, send, wait_until};
@@ -66,7 +67,7 @@ fn frames_are_stamped_where_they_leave_and_where_they_come_in() {
 }
 
 #[test]
-fn a_virtual_interface_has_no_clock_and_says_so() {
+fn a_virtual_interface_has_no_hardware_clock() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.link("left", &namespace, "right", 1500);
     namespace.run(|| {

@@ -1,4 +1,5 @@
-//! Tests of XDP sockets.
+//! Tests of ports over XDP sockets: frame lengths, VLAN tags, full rings and queues, receive
+//! queues, and interfaces that go down or disappear.
 
 use super::hosts::{transfer, with_hosts};
 use super::namespace::Namespace;

@@ -195,8 +195,8 @@ fn is_by_bursts(evidence: &Evidence<'_>, explained: &Explained) -> bool {
 }
 
 /// Returns the switches that each lost a far larger share of their packet-ins than the remaining
-/// switches, ordered by index. Returns at most a third of the switches that sent packet-ins are
-/// returned, and none if the losses are even.
+/// switches, ordered by index. At most a third of the switches that sent packet-ins are returned,
+/// and none if the losses are even.
 fn apart(switches: &[SwitchOutcome]) -> Vec<&SwitchOutcome> {
     /// The least distance between the losses of the returned switches and of the others. `POINTS`
     /// is a difference of loss shares, and `ERRORS` is a number of standard errors.

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_soon_once_everything_is_answered() {
+    fn a_trial_ends_soon_after_the_last_answer() {
         let (tally, _) = books(WINDOW.to, 0);
         let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         assert!(!ending.look(WINDOW.to - 1, false, &tally));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_missing_answers_as_long_as_asked() {
+    fn missing_answers_are_awaited_for_the_configured_time() {
         let (tally, _) = books(WINDOW.to, 1);
         let mut ending = Ending::new(WINDOW.to, TIMEOUT);
         let at = over(&mut ending, WINDOW.to, &tally);
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_after_a_pause_leaves_and_has_the_whole_time_for_its_answers() {
+    fn packet_ins_due_during_a_pause_leave_and_their_answers_are_awaited() {
         // The process was suspended from 600 ms to 9 s, beyond window and drain.
         let (mut tally, mut ledger) = books(600 * MS, 0);
         let mut ending = Ending::new(WINDOW.to, TIMEOUT);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_leave_is_given_up() {
+    fn packet_ins_that_cannot_leave_are_given_up() {
         let (mut tally, mut ledger) = books(500 * MS, 0);
         for due in (500 * MS..WINDOW.to).step_by(10 * MS as usize) {
             ledger.due(&mut tally, due);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn until_empty_what_was_passed_over_is_not_waited_for() {
+    fn until_empty_does_not_wait_for_passed_over_packet_ins() {
         let limit = Drain::UntilEmpty(Duration::from_secs(60));
         // All but the first ten packet-ins are answered, so the controller must have dropped
         // those ten.

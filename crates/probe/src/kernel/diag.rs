@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_found_where_they_are() {
+    fn bytes_are_counted_in_the_queue_that_holds_them() {
         let (dialled, mut accepted, mut diag) = pair();
         assert_eq!(only(&mut diag).unread, 0);
         accepted.write_all(&[0; 1_000]).expect("room");
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_end_is_looked_at() {
+    fn only_the_probes_end_of_a_connection_is_reported() {
         let (dialled, accepted, _) = pair();
         let served = accepted.local_addr().expect("an address").port();
         let mut diag = Diag::open(Ends::Served([served].into())).expect("a socket");

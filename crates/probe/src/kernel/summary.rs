@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_windows_are_spells_between_looks() {
+    fn periods_with_closed_windows_end_at_samples() {
         let closed = |at| look(at, |look| look.limiting_peers = 1);
         let open = |at| look(at, |_| {});
         let looks = vec![open(1_000), closed(1_200), closed(1_400), open(1_600), open(2_000)];

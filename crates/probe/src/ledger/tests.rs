@@ -14,7 +14,7 @@ fn send(ledger: &mut SwitchLedger, tally: &mut Tally, due: u64, sent: u64) -> u6
 }
 
 #[test]
-fn only_the_window_counts() {
+fn only_packet_ins_of_the_window_are_counted() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     for due in [50, 99, 100, 199, 200] {
         let sequence = send(&mut ledger, &mut tally, due, due + 1);
@@ -72,7 +72,7 @@ fn an_answer_before_its_packet_in_left_is_unmatched() {
 }
 
 #[test]
-fn what_never_left_neither_blocks_the_ring_nor_the_loop() {
+fn unsent_packet_ins_block_neither_the_ring_nor_the_loop() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     let stuck = ledger.issue(&mut tally, 100);
     let sent = send(&mut ledger, &mut tally, 101, 101);
@@ -83,7 +83,7 @@ fn what_never_left_neither_blocks_the_ring_nor_the_loop() {
 }
 
 #[test]
-fn what_rules_handle_is_neither_sent_nor_lost_nor_outstanding() {
+fn packets_that_rules_handle_are_neither_sent_nor_lost_nor_outstanding() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     for (due, forwarded) in [(50, true), (100, true), (101, true), (102, false)] {
         ledger.due(&mut tally, due);
@@ -117,7 +117,7 @@ fn forgotten_times_are_reported_and_answers_still_counted() {
 }
 
 #[test]
-fn what_left_after_its_times_were_discarded_is_outstanding_until_its_answer() {
+fn a_packet_in_without_times_is_outstanding_until_its_answer() {
     let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
     let mut ledger = SwitchLedger::default();
     for due in 1..3 {
@@ -139,7 +139,7 @@ fn what_left_after_its_times_were_discarded_is_outstanding_until_its_answer() {
 }
 
 #[test]
-fn what_never_leaves_after_its_times_were_discarded_has_its_reason() {
+fn an_unsent_packet_in_without_times_has_its_reason() {
     for cut_off in [true, false] {
         let mut tally = Tally::new(Window { from: 0, to: 1000 }, 50, 1);
         let mut ledger = SwitchLedger::default();
@@ -188,7 +188,7 @@ fn in_order_matching_takes_the_oldest_even_if_its_times_were_discarded() {
 }
 
 #[test]
-fn what_the_connection_refused_is_held_back_and_nothing_else() {
+fn only_packet_ins_that_the_connection_refused_are_held_back() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     send(&mut ledger, &mut tally, 100, 100);
     // This packet-in waits in the engine's buffer after a reply, and leaves with it.
@@ -210,7 +210,7 @@ fn what_the_connection_refused_is_held_back_and_nothing_else() {
 }
 
 #[test]
-fn everything_due_is_accounted_for() {
+fn every_due_packet_in_is_accounted_for() {
     let (mut tally, mut ledger) = (tally(), SwitchLedger::default());
     for due in 95..105 {
         ledger.due(&mut tally, due);

@@ -139,13 +139,13 @@ mod tests {
     }
 
     #[test]
-    fn reads_seconds() {
+    fn a_file_of_seconds_is_read() {
         let recording = lines("# recorded\n0.001\n\n  2e-6 \n0").unwrap();
         assert_eq!(recording, Recording::of(vec![1e6, 2e3, 0.0], None));
     }
 
     #[test]
-    fn names_the_line_at_fault() {
+    fn a_malformed_line_is_named() {
         for (text, line) in
             [("1\n2\nthree\n", 3), ("-1", 1), ("1\nNaN", 2), ("inf", 1), ("1e99", 1)]
         {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_files_that_never_advance() {
+    fn a_file_that_never_advances_is_refused() {
         for text in ["", "# nothing\n", "0\n0\n"] {
             assert!(matches!(lines(text), Err(ScheduleError::Unusable { .. })), "{text:?}");
         }

@@ -319,7 +319,7 @@ fn equal_due_times_go_by_index() {
 }
 
 #[test]
-fn peek_and_pop_agree_and_end() {
+fn pop_returns_what_peek_showed_until_the_schedule_ends() {
     let mut shard = Setup::new(3, 10.0, Arrivals::Exponential).plan(9).unwrap().shard(0..3);
     let mut count = 0;
     while let Some(due) = shard.peek() {
@@ -487,7 +487,7 @@ fn any_arrivals() -> impl Strategy<Value = Arrivals> {
 
 proptest! {
     #[test]
-    fn merging_is_sorting(
+    fn the_merge_of_schedules_is_sorted(
         changes in prop::collection::vec((0.0f64..200.0, any_arrivals(), 0u64..2000), 0..40),
         seed: u64,
     ) {

@@ -1,4 +1,5 @@
-//! Tests of the observations that a search takes from trials.
+//! Tests of the observations that a search for the loss-free rate derives from the metrics of
+//! trials.
 
 use measuring::search::{LossFreeSearch, Observation, Range};
 

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn example_of_rfc_1071_section_3() {
+    fn the_example_of_rfc_1071_has_its_checksum() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         assert_eq!(fold(sum(&bytes)), 0xddf2);
         assert_eq!(finish(sum(&bytes)), 0x220d);
@@ -62,7 +62,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_add_up(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..200) {
+        fn checksums_of_parts_add_up(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0usize..200) {
             let cut = cut.min(bytes.len());
             let (front, back) = bytes.split_at(cut);
             let behind =

@@ -27,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn lldp_and_bddp_with_and_without_tags() {
+    fn lldp_and_bddp_are_discovery_with_and_without_tags() {
         for discovery in [0x88cc, 0x8942] {
             assert!(is_discovery(&frame(&[discovery])));
             assert!(is_discovery(&frame(&[0x8100, discovery])));
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_else() {
+    fn other_and_truncated_frames_are_no_discovery() {
         for other in [0x0800, 0x0806, 0x86dd, 0x8847] {
             assert!(!is_discovery(&frame(&[other])));
             assert!(!is_discovery(&frame(&[0x8100, other, 0x88cc])));

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zero_is_explained() {
+    fn a_trial_without_answers_is_explained() {
         let mut handshake = HandshakeOutcome { wanted: 2, ..HandshakeOutcome::default() };
         handshake.stages.insert("dialled, no connection yet".into(), 2);
         handshake.errors.insert("Connection refused".into(), 2);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn no_zero_goes_without_a_reason() {
+    fn every_trial_without_answers_has_a_reason() {
         let handshake = HandshakeOutcome { ready: 2, wanted: 2, ..HandshakeOutcome::default() };
         let why = |counts: &Counts, answers| {
             why_zero(OPENFLOW, "a", true, &handshake, counts, answers)
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_is_about_the_load() {
+    fn the_advice_depends_on_the_kind_of_load() {
         let ready = HandshakeOutcome { ready: 2, ..HandshakeOutcome::default() };
         let silent = Counts { unmatched: 3, rules_installed: 4, ..counts(60, 60, 0) };
         for (load, question) in

@@ -382,7 +382,7 @@ mod tests {
     const STAT: &str = "S 1 1 1 0 -1 0 1 2 3 4 120 30 7 8 20 0 9 0 5555 1000000 250 18446744";
 
     #[test]
-    fn the_stream_is_read() {
+    fn the_output_of_the_script_is_parsed() {
         let mut stream = Stream::default();
         assert!(stream.line("Welcome to this host").is_none());
         assert!(stream.line("t 1.0 2.0").is_none());
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_is_one_word() {
+    fn a_quoted_text_is_one_word_of_the_shell() {
         assert_eq!(quoted("a b"), "'a b'");
         assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
     }

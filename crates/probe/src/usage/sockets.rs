@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn own_sockets_are_not_those_of_others() {
+    fn sockets_of_this_process_are_left_out() {
         let _turn = turn();
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");

@@ -87,7 +87,7 @@ fn receive_two(sampler: &mut Sampler) {
 }
 
 #[test]
-fn our_own_work_is_seen() {
+fn the_cpu_usage_of_this_process_is_measured() {
     let mut sampler = Sampler::own().expect("Linux");
     let now = Instant::now();
     assert_eq!(sampler.sample(now), None);
@@ -214,7 +214,7 @@ fn an_ssh_that_fails_is_quoted() {
 }
 
 #[test]
-fn an_ssh_that_says_nothing_is_given_up() {
+fn an_ssh_that_stays_silent_is_abandoned() {
     let silent = instead_of_ssh("exec sleep 1000");
     let patience = Duration::from_millis(20);
     let process = ProcessSelector::Pid(1);
@@ -224,7 +224,7 @@ fn an_ssh_that_says_nothing_is_given_up() {
 }
 
 #[test]
-fn ssh_goes_one_step_only() {
+fn a_selector_passes_through_one_host_only() {
     let inner =
         ProcessSelector::Ssh { target: "b".to_owned(), process: Box::new(ProcessSelector::Pid(1)) };
     let outer = ProcessSelector::Ssh { target: "a".to_owned(), process: Box::new(inner) };

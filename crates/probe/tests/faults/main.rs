@@ -56,21 +56,21 @@ fn assert_never_ready(trial: &Trial, peer: &Peer, stage: &str, error: Option<&st
 }
 
 #[test]
-fn a_controller_that_refuses() {
+fn a_refused_connection_is_reported() {
     let peer = Peer::refusing();
     let trial = trial(&peer, &[]);
     assert_never_ready(&trial, &peer, "no connection yet", Some("refused"));
 }
 
 #[test]
-fn a_controller_that_is_absent() {
+fn an_absent_controller_leaves_switches_without_a_connection() {
     let peer = Peer::absent();
     let trial = trial(&peer, &[]);
     assert_never_ready(&trial, &peer, "no connection yet", None);
 }
 
 #[test]
-fn a_controller_whose_name_does_not_resolve() {
+fn a_name_that_does_not_resolve_is_an_error() {
     // A label has at most 63 characters, so no name server is queried.
     let address = format!("{}:6653", "x".repeat(64));
     let error = run::try_run(&[("controller.address", &address)]).expect_err("nobody has the name");
@@ -78,7 +78,7 @@ fn a_controller_whose_name_does_not_resolve() {
 }
 
 #[test]
-fn a_controller_that_closes_every_connection() {
+fn connections_that_are_closed_at_once_are_reported() {
     let peer = Peer::start(Behaviour::CloseAtOnce);
     let trial = trial(&peer, &[]);
     // The connection is closed in order, or reset because the switch's HELLO was not read.
@@ -86,7 +86,7 @@ fn a_controller_that_closes_every_connection() {
 }
 
 #[test]
-fn a_controller_that_closes_in_the_middle_of_the_handshake() {
+fn a_connection_closed_during_the_handshake_is_reported_with_its_stage() {
     let peer = Peer::start(Behaviour::CloseAfterHello);
     let trial = trial(&peer, &[]);
     assert_never_ready(&trial, &peer, "waiting for the controller to ask for features", None);
@@ -96,14 +96,14 @@ fn a_controller_that_closes_in_the_middle_of_the_handshake() {
 }
 
 #[test]
-fn a_controller_that_is_half_open() {
+fn a_silent_controller_is_reported_as_waiting_for_its_hello() {
     let peer = Peer::start(Behaviour::Silent);
     let trial = trial(&peer, &[]);
     assert_never_ready(&trial, &peer, "waiting for the controller's HELLO", None);
 }
 
 #[test]
-fn a_controller_that_is_no_controller() {
+fn a_peer_that_does_not_speak_openflow_is_reported() {
     let peer = Peer::start(Behaviour::GarbageAtOnce);
     let trial = trial(&peer, &[]);
     assert_never_ready(
@@ -115,7 +115,7 @@ fn a_controller_that_is_no_controller() {
 }
 
 #[test]
-fn a_controller_that_closes_in_the_middle_of_traffic() {
+fn packet_ins_without_a_connection_are_unsent_and_not_lost() {
     let peer = Peer::start(Behaviour::CloseAfterPackets(10));
     let trial = trial(&peer, &[]);
     let counts = trial.counts;
@@ -183,7 +183,7 @@ fn a_backlog_is_waited_for_until_it_is_empty() {
 }
 
 #[test]
-fn a_controller_that_stops_answering_for_good() {
+fn a_controller_that_stopped_is_reported_with_the_first_unanswered_frame() {
     let peer = Peer::start(Behaviour::AnswerUpTo(10));
     let more = [("traffic.arp-first", "false"), ("timing.drain", "2s")];
     let trial = trial(&peer, &more);
@@ -231,7 +231,7 @@ fn a_search_against_a_controller_that_stops_names_no_rate() {
 }
 
 #[test]
-fn replies_that_wait_in_a_buffer_of_ours_are_no_flow_control() {
+fn replies_waiting_in_the_probe_are_not_blamed_on_the_controller() {
     // Replies delay most packet-ins; the controller reads all of them.
     let peer = Peer::start(Behaviour::AskThenAnswer(40));
     let trial = trial(&peer, &[("traffic.rate", "1000"), ("timing.drain", "10s")]);
@@ -242,7 +242,7 @@ fn replies_that_wait_in_a_buffer_of_ours_are_no_flow_control() {
 }
 
 #[test]
-fn a_controller_that_turns_to_text_in_the_middle_of_traffic() {
+fn text_in_the_middle_of_traffic_ends_the_connection() {
     let peer = Peer::start(Behaviour::TextAfterPackets(10));
     let trial = trial(&peer, &[]);
     let counts = trial.counts;
@@ -252,7 +252,7 @@ fn a_controller_that_turns_to_text_in_the_middle_of_traffic() {
 }
 
 #[test]
-fn a_controller_that_turns_to_garbage_in_the_middle_of_traffic() {
+fn garbage_in_the_middle_of_traffic_ends_the_connection() {
     let peer = Peer::start(Behaviour::GarbageAfterPackets(10));
     let trial = trial(&peer, &[]);
     let counts = trial.counts;
@@ -275,7 +275,7 @@ fn messages_that_cannot_be_decoded_are_counted_and_the_session_goes_on() {
 
 /// A switch refuses the packet-outs of a slave (OpenFlow 1.3.5, 6.3.4).
 #[test]
-fn a_slave_answers_nothing() {
+fn packet_outs_of_a_slave_answer_no_packet_in() {
     for mode in ["open", "flood"] {
         let peer = Peer::start(Behaviour::SlaveThenAnswer);
         let trial = trial(&peer, &[("traffic.arp-first", "false"), ("traffic.mode", mode)]);
@@ -291,7 +291,7 @@ fn a_slave_answers_nothing() {
 }
 
 #[test]
-fn a_controller_that_answers_twice() {
+fn second_answers_are_duplicates() {
     let peer = Peer::start(Behaviour::Answer { copies: 2 });
     // The last answer may be a duplicate, so the drain leaves time for it.
     let trial = trial(&peer, &[("timing.drain", "10s"), ("switch", "0-1:stop-delay=100ms")]);
@@ -303,7 +303,7 @@ fn a_controller_that_answers_twice() {
 }
 
 #[test]
-fn a_name_that_no_process_has() {
+fn a_process_name_without_a_match_is_reported() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
     let name = format!("name:none-has-this-{}", std::process::id());
     let trial = trial(&peer, &[("controller.process", &name), ("timing.sample", "20ms")]);
@@ -313,7 +313,7 @@ fn a_name_that_no_process_has() {
 }
 
 #[test]
-fn a_controller_that_never_answers() {
+fn unanswered_packet_ins_are_lost_and_explained() {
     let peer = Peer::start(Behaviour::Answer { copies: 0 });
     let trial = trial(&peer, &[]);
     let counts = trial.counts;
@@ -326,7 +326,7 @@ fn a_controller_that_never_answers() {
 }
 
 #[test]
-fn a_controller_without_rules_hears_nothing_of_switches_that_run_their_tables() {
+fn switches_that_run_their_tables_send_no_packet_in_without_rules() {
     for mode in ["open", "closed"] {
         let peer = Peer::start(Behaviour::Answer { copies: 1 });
         let trial = trial(&peer, &[("switches.flow-tables", "run"), ("traffic.mode", mode)]);
@@ -341,7 +341,7 @@ fn a_controller_without_rules_hears_nothing_of_switches_that_run_their_tables() 
 }
 
 #[test]
-fn a_controller_that_answers_with_packets_of_its_own() {
+fn answers_with_other_packets_are_unmatched() {
     let peer = Peer::start(Behaviour::AnswerWithOtherPacket);
     let trial = trial(&peer, &[]);
     let counts = trial.counts;
@@ -352,7 +352,7 @@ fn a_controller_that_answers_with_packets_of_its_own() {
 }
 
 #[test]
-fn a_controller_that_answers_late() {
+fn late_answers_are_counted_and_timed() {
     let peer = Peer::start(Behaviour::Answer { copies: 1 });
     // No answer arrives within a microsecond.
     let trial = trial(&peer, &[("traffic.late-after", "1us"), ("timing.drain", "10s")]);
@@ -362,7 +362,7 @@ fn a_controller_that_answers_late() {
 }
 
 #[test]
-fn of_two_switches_one_is_served() {
+fn a_missing_switch_fails_the_trial_unless_it_is_permitted() {
     let peer = Peer::start(Behaviour::ServeOne);
     let strict = trial(&peer, &[]);
     assert!(failure(&strict).contains("1 of 2 switches were ready"), "{}", failure(&strict));
@@ -377,7 +377,7 @@ fn of_two_switches_one_is_served() {
 }
 
 #[test]
-fn a_controller_that_hangs_up_on_switches_it_does_not_know() {
+fn a_controller_that_disconnects_unknown_switches_is_reported() {
     let peer = Peer::start(Behaviour::WelcomeOne);
     // With one thread, the end of one connection is seen before later events on the other.
     let trial = trial(&peer, &[("threads", "1"), ("timing.connect-timeout", "3s")]);

@@ -26,11 +26,11 @@ pub(crate) enum Behaviour {
     Silent,
     /// Answers like a web server.
     GarbageAtOnce,
-    /// Serves, and closes the connection after this number of packet-ins.
+    /// Answers this number of packet-ins, and then closes the connection.
     CloseAfterPackets(u32),
-    /// Serves, and sends bytes that are no message after this number of packet-ins.
+    /// Answers this number of packet-ins, and then sends bytes that are no OpenFlow message.
     GarbageAfterPackets(u32),
-    /// Serves, and sends text after this number of packet-ins.
+    /// Answers this number of packet-ins, and then sends text.
     TextAfterPackets(u32),
     /// Sends, before every answer, a packet-out that claims more actions than it has.
     MalformedThenAnswer,

@@ -55,14 +55,14 @@ fn assert_never_ready(trial: &Trial, port: u16, stage: &str) {
 }
 
 #[test]
-fn a_controller_that_never_dials() {
+fn switches_that_are_not_dialled_are_reported() {
     let port = free_port();
     let trial = run(&settings(&port.to_string()));
     assert_never_ready(&trial, port, "listening, not dialled");
 }
 
 #[test]
-fn a_controller_that_is_half_open() {
+fn a_connection_without_a_stream_is_reported() {
     let port = free_port();
     let trial = dialled(port, |mut stream| {
         // Sends nothing until the switches are gone.
@@ -72,7 +72,7 @@ fn a_controller_that_is_half_open() {
 }
 
 #[test]
-fn a_controller_that_speaks_no_grpc() {
+fn a_peer_that_does_not_speak_grpc_opens_no_stream() {
     let port = free_port();
     let trial = dialled(port, |mut stream| {
         let _ = stream.write_all(b"GET / HTTP/1.1\r\nHost: switch\r\n\r\n");
@@ -221,14 +221,14 @@ async fn control(mut client: Client, behaviour: Behaviour) {
 }
 
 #[test]
-fn a_controller_that_is_never_elected() {
+fn a_switch_without_a_primary_controller_is_reported() {
     let trial = with_controller(Behaviour::NeverElected, &[("timing.connect-timeout", "1s")]);
     let why = trial.handshake.why_zero.as_deref().unwrap_or_default();
     assert!(why.contains("no primary elected"), "{why}");
 }
 
 #[test]
-fn a_controller_that_answers_twice() {
+fn second_answers_are_duplicates() {
     let calm = [
         ("timing.drain", "10s"),
         ("traffic.arp-first", "false"),
@@ -243,7 +243,7 @@ fn a_controller_that_answers_twice() {
 }
 
 #[test]
-fn a_controller_that_never_answers() {
+fn unanswered_packet_ins_are_lost_and_explained() {
     let trial = with_controller(Behaviour::Answer(0), &[]);
     let counts = trial.counts;
     assert_eq!((counts.sent, counts.answered, counts.lost), (30, 0, 30), "{counts:?}");
@@ -252,7 +252,7 @@ fn a_controller_that_never_answers() {
 }
 
 #[test]
-fn a_controller_whose_answers_do_not_fit_the_pipeline() {
+fn answers_that_do_not_fit_the_pipeline_are_malformed() {
     let trial = with_controller(Behaviour::LeaveOutMetadata, &[("traffic.arp-first", "false")]);
     let counts = trial.counts;
     assert_eq!((counts.sent, counts.answered, counts.lost), (30, 0, 30), "{counts:?}");
@@ -263,7 +263,7 @@ fn a_controller_whose_answers_do_not_fit_the_pipeline() {
 }
 
 #[test]
-fn a_controller_that_leaves_out_padding_is_heard() {
+fn answers_without_padding_are_accepted() {
     let calm = [("timing.drain", "10s"), ("traffic.arp-first", "false")];
     let counts = with_controller(Behaviour::LeaveOutPadding, &calm).counts;
     assert_eq!((counts.sent, counts.answered, counts.malformed), (30, 30, 0), "{counts:?}");
@@ -280,7 +280,7 @@ fn packet_outs_before_the_pipeline_are_not_malformed() {
 }
 
 #[test]
-fn a_controller_that_answers_late() {
+fn late_answers_are_counted() {
     let trial = with_controller(
         Behaviour::Answer(1),
         &[("traffic.late-after", "1us"), ("timing.drain", "10s")],
@@ -290,7 +290,7 @@ fn a_controller_that_answers_late() {
 }
 
 #[test]
-fn a_controller_that_leaves_in_the_middle_of_traffic() {
+fn a_controller_that_leaves_makes_the_trial_partial() {
     // The controller leaves in the first tenth of the schedule, so most packet-ins become due
     // afterwards.
     let more = [("traffic.arp-first", "false"), ("timing.measure", "1s")];

@@ -1,4 +1,5 @@
-//! Tests of distributed work among ranks within one process.
+//! Tests of the distribution of work among ranks that are threads of one process: assignment, lost
+//! and slow ranks, and interrupts.
 use super::*;
 use crate::in_memory;
 
@@ -87,7 +88,7 @@ fn every_item_is_worked_on_once_and_all_results_are_at_the_first_rank() {
 
 /// Checks that an item may take much longer than a rank may be silent.
 #[test]
-fn a_rank_at_work_is_not_given_up() {
+fn a_rank_that_works_on_a_long_item_is_not_lost() {
     let slow = |rank, item| {
         std::thread::sleep(if rank == 1 { 2 * BRIEF.silence } else { Duration::ZERO });
         square(item)
@@ -98,7 +99,7 @@ fn a_rank_at_work_is_not_given_up() {
 }
 
 #[test]
-fn a_rank_that_never_comes_has_no_items_and_one_that_goes_leaves_its_own() {
+fn an_absent_rank_gets_no_items_and_a_lost_rank_leaves_its_items_without_results() {
     let shared = first(run_ranks(3, |_| work(5), &[2], |_, item| square(item)));
     assert!(shared.results.iter().all(Option::is_some), "{shared:?}");
     assert!(shared.lost[&Rank(2)].contains("not ready"), "{shared:?}");

@@ -86,7 +86,7 @@ fn origin(synthetic: Synthetic) -> TailOrigin {
 }
 
 #[test]
-fn stalls_and_slow_phases_are_the_hosts() {
+fn stalls_and_slow_phases_are_attributed_to_the_host() {
     let stalls = Synthetic { stalls: 20_000.0, ..QUIET };
     assert_eq!(origin(stalls), TailOrigin::Host);
     assert_eq!(origin(Synthetic { slow: 0.2, ..stalls }), TailOrigin::Host);
@@ -98,7 +98,7 @@ fn stalls_and_slow_phases_are_the_hosts() {
 }
 
 #[test]
-fn tails_of_the_function_are_its_own_even_if_they_sweep_the_cache() {
+fn tails_of_the_function_are_attributed_to_it_even_if_they_evict_the_cache() {
     let own = Synthetic { stalls: 1_000.0, own: 1.6e-6, ..QUIET };
     assert_eq!(origin(own), TailOrigin::Function);
     let sweeps = Synthetic { own: 10e-6, sweeps: true, ..own };
@@ -137,7 +137,7 @@ fn censoring_leaves_out_what_neighbours_and_marks_show_and_nothing_else() {
 }
 
 #[test]
-fn quantiles_are_told_as_far_as_controls_are_quiet() {
+fn quantiles_are_attributed_as_far_as_control_windows_are_quiet() {
     let stalls = Synthetic { stalls: 20_000.0, ..QUIET }.exposure(20, 10_000, 3);
     let tail = stalls.tail(1);
     let at = |share| stalls.quantile(share, 0.05, &tail).expect("packets");
@@ -185,7 +185,7 @@ fn the_interval_of_the_ratio_contains_the_true_one() {
 }
 
 #[test]
-fn nothing_measured_says_nothing() {
+fn the_origin_is_undecided_without_late_packets() {
     assert_eq!(Exposure::new(Vec::new()), None);
     let quiet = QUIET.exposure(3, 100, 1).tail(1);
     assert_eq!((quiet.late_packets, quiet.late_controls), (0, 0));

@@ -390,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_what_the_documentation_says() {
+    fn a_bucket_has_the_documented_numbers_of_slots_and_actions() {
         assert_eq!((slots(4, 4), max_actions(4, 4)), (7, 15));
         assert_eq!((slots(4, 8), max_actions(4, 8)), (4, 127));
         assert_eq!((slots(8, 8), max_actions(8, 8)), (3, 511));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_moves_the_version_and_a_look_does_not() {
+    fn a_change_advances_the_version_and_a_read_does_not() {
         let region = Region::new(LINE).unwrap();
         // SAFETY: the region has one line.
         let line = unsafe { Line::<'_, 8, 8>::new(&region, 0) };
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_count_that_saturates_stays() {
+    fn a_saturated_overflow_count_stays_saturated() {
         let mut header = Header(0);
         for _ in 0..20 {
             header = header.with_overflow(1);

@@ -108,7 +108,7 @@ unsafe fn found(access: *mut Access, Hit { action, position }: Hit, bytes: &[u8;
 /// Returns the record number and the action of the entry that was found last, and the copy of its
 /// parameters, which the packet's action may have changed.
 #[inline(always)]
-fn left(access: &Access) -> (u32, u16, [u8; MAX]) {
+fn last_entry(access: &Access) -> (u32, u16, [u8; MAX]) {
     let mut bytes = [0; MAX];
     bytes.copy_from_slice(access.value.map(u64::to_ne_bytes).as_flattened());
     (access.entry as u32, (access.entry >> 32) as u16, bytes)
@@ -131,7 +131,7 @@ unsafe extern "C" fn store(access: *mut Access) {
     // SAFETY: the caller passes the access that holds this function, which is valid and which no
     // other thread uses.
     let (access, table) = unsafe { parts(access) };
-    let (record, action, bytes) = left(access);
+    let (record, action, bytes) = last_entry(access);
     // SAFETY: `alone` found the record, and the table does not change while the access is in use.
     unsafe { table.entry(record) }.write(table.form, action, &bytes[..table.length()]);
 }
@@ -157,7 +157,7 @@ unsafe extern "C" fn write_back<const K: usize>(access: *mut Access) {
     // other thread uses.
     let (access, table) = unsafe { parts(access) };
     let key = key::<K>(access.key[0], access.key[1]);
-    let (_, _, bytes) = left(access);
+    let (_, _, bytes) = last_entry(access);
     let hash = hash::bytes(&key, DEFAULT_SEED);
     table.update::<false>(hash, &key, &mut [0; MAX][..table.length()], |action, value| {
         value.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
@@ -195,7 +195,7 @@ unsafe extern "C" fn release(access: *mut Access) {
     let (access, table) = unsafe { parts(access) };
     let line = std::mem::replace(&mut access.line, ptr::null_mut());
     if !line.is_null() {
-        let (record, action, bytes) = left(access);
+        let (record, action, bytes) = last_entry(access);
         // SAFETY: `held` found the record, and the table does not change while the access is in
         // use.
         let mut held = Held::resume(unsafe { table.entry(record) });

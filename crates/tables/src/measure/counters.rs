@@ -92,7 +92,7 @@ mod tests {
     /// Checks that on machines with counters, reading memory larger than every cache causes misses,
     /// and that other machines report a reason.
     #[test]
-    fn misses_are_counted_or_the_reason_is_said() {
+    fn misses_are_counted_or_the_reason_is_reported() {
         match counters_available() {
             Err(reason) => eprintln!("SKIPPED: {reason}"),
             Ok(()) => {

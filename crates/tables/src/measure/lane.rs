@@ -198,7 +198,7 @@ impl Lane<'_> {
     }
 }
 
-/// The number of bytes of the number that an entry holds and that updates increase.
+/// The size, in bytes, of the number in an entry that each update increments.
 pub(super) const NUMBER: usize = 4;
 
 /// Returns the number that an entry holds, given the entry's parameters. If they are shorter than
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_update_is_the_next_number() {
+    fn an_update_increments_the_number() {
         let next = |mut parameters: Vec<u8>| {
             next_value(&mut Hit::of(&mut parameters));
             parameters

@@ -288,7 +288,7 @@ pub(super) mod tests {
     /// Checks that every combination is a case or has a reason, and that no case is refused by a
     /// table.
     #[test]
-    fn nothing_is_left_out_in_silence() {
+    fn every_combination_is_a_case_or_has_a_reason() {
         let selection = everything();
         let plan = Plan::new(std::slice::from_ref(&selection)).unwrap();
         for case in &plan.cases {
@@ -331,7 +331,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_case_is_measured_once() {
+    fn a_case_that_is_requested_twice_is_measured_once() {
         let plan = Plan::new(&[everything(), everything()]).unwrap();
         let cases: HashSet<_> = plan.cases.iter().collect();
         assert_eq!(cases.len(), plan.cases.len());

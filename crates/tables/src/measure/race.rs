@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_it_and_the_books_still_balance() {
+    fn the_counts_of_an_interrupted_race_add_up() {
         let race = race(
             Storage::Inline,
             EntryLock::PerEntry,
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_counted_is_refused() {
+    fn races_that_cannot_be_counted_are_refused() {
         let never = AtomicBool::new(false);
         let one = |updates, cores: &[usize]| {
             race(Storage::Inline, EntryLock::None, 1, updates, 1, cores, &never).unwrap_err()

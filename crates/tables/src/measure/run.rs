@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_leaves_what_was_measured() {
+    fn an_interrupt_keeps_completed_measurements() {
         let plan = Plan::new(&[everything_alone()]).unwrap();
         let interrupt = AtomicBool::new(false);
         let mut progress = |event: Progress<'_>| {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_the_clock_is_taken_off_and_never_more() {
+    fn the_cost_of_the_clock_is_subtracted_down_to_zero() {
         assert_eq!(of([10, 30, 5], 20).samples(), [0, 0, 10]);
         assert_eq!(of([u64::MAX], 0).last(), Some(u32::MAX));
     }

@@ -50,7 +50,7 @@ impl From<String> for NoSubject {
 }
 
 /// Returns an error if the run was interrupted. The interrupt is checked once for 1,024 entries.
-fn look(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
+fn check_interrupt(number: u32, interrupt: &AtomicBool) -> Result<(), NoSubject> {
     const ENTRIES: u32 = 1024;
     match number.is_multiple_of(ENTRIES) && interrupt.load(Ordering::Relaxed) {
         true => Err(NoSubject::Interrupted),
@@ -86,7 +86,7 @@ impl Subject {
         let table = table(&case.layout, case.design, case.operation);
         let table = table.map_err(|error| error.to_string())?;
         for number in 0..filled {
-            look(number, interrupt)?;
+            check_interrupt(number, interrupt)?;
             let inserted = table.insert(Match::Exact(number.into()), ActionId(0), &[]);
             inserted.map_err(|error| error.to_string())?;
         }
@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_memory_does_not_hold_has_its_reason() {
+    fn a_table_larger_than_memory_is_refused_with_a_reason() {
         assert!(refuse_beyond(1 << 30, None).is_ok() && refuse_beyond(9, Some(9)).is_ok());
         let Err(NoSubject::Refused(reason)) = refuse_beyond(10, Some(9)) else {
             panic!("not refused");

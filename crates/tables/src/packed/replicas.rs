@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_packets_of_one_worker_wrote_is_read_and_outlives_the_worker() {
+    fn writes_of_one_worker_are_read_and_outlive_the_worker() {
         let mut replicas = sharded();
         come(&mut replicas);
         assert_eq!(value(&replicas), Some(vec![1; 4]));
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_expected_copies_nothing_and_finds_what_was_written_before_it_came() {
+    fn a_worker_with_a_reserved_shard_copies_no_entry_and_finds_earlier_writes() {
         let mut replicas = sharded();
         assert_eq!(replicas.reserve(2), Ok(2));
         assert_eq!(replicas.insert(6, ActionId(0), &[3; 4]), Ok(()));

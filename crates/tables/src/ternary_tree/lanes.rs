@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_ways_to_compare_agree() {
+    fn all_comparison_methods_agree() {
         let mut random = fastrand::Rng::with_seed(0x1234_5678_9abc_def1);
         for _ in 0..1000 {
             let word = random.u64(..);

@@ -84,10 +84,10 @@ impl TernaryTree {
                         continue;
                     }
                     if head.kind == Kind::Leaf {
-                        self.look(lanes, words, own, best);
+                        self.search_leaf(lanes, words, own, best);
                         continue;
                     }
-                    let (side, open) = self.go_on(&head, words, own);
+                    let (side, open) = self.children_for(&head, words, own);
                     coming.add(*key, side);
                     coming.add(*key, open);
                 }
@@ -115,7 +115,7 @@ impl TernaryTree {
         } else {
             for key in 0..count {
                 let own = keys.get(stride * key..).unwrap_or_default();
-                let (side, open) = self.go_on(&head, words, own);
+                let (side, open) = self.children_for(&head, words, own);
                 steps.add(key as u32, side);
                 steps.add(key as u32, open);
             }

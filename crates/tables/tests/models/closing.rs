@@ -35,7 +35,7 @@ fn no_packet_sees_a_part_of_a_batch() {
 
 #[test]
 #[should_panic = "a part of a batch was seen"]
-fn without_the_gate_one_does() {
+fn without_the_gate_a_packet_sees_a_part_of_a_batch() {
     changes_are_seen_together(false);
 }
 
@@ -94,6 +94,6 @@ fn no_packet_sees_a_part_of_a_change_in_two_replicas() {
 
 #[test]
 #[should_panic = "a part of a change was seen"]
-fn without_waiting_for_those_inside_one_does() {
+fn without_waiting_a_packet_sees_a_part_of_a_change() {
     no_replica_is_written_under_a_packet(false);
 }

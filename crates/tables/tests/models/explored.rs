@@ -206,7 +206,7 @@ fn reader_met_reused_memory(waits: bool) -> bool {
 }
 
 #[test]
-fn a_record_is_used_again_only_when_nobody_sees_it() {
+fn a_record_is_reused_only_when_no_worker_can_see_it() {
     assert_eq!(count(|| reader_met_reused_memory(true)), 0);
     assert!(
         count(|| reader_met_reused_memory(false)) > 0,

@@ -1,4 +1,5 @@
-//! Tests of controllers over sockets.
+//! Tests of OpenFlow controllers over loopback TCP: forwarding, several switches and threads,
+//! malformed bytes, and switches that do not read.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -48,7 +49,7 @@ pub(super) fn await_counts(counters: &Counters, expected: impl Fn(&Counts) -> bo
 /// A switch with an open session.
 pub(super) struct Switch<S> {
     pub(super) stream: S,
-    played: Played,
+    played: SimulatedSwitch,
     messages: std::collections::VecDeque<Vec<u8>>,
     version: Version,
 }
@@ -80,7 +81,7 @@ impl<S: Read + Write> Switch<S> {
     /// Opens a session.
     pub(super) fn shake_hands(stream: S, version: Version, datapath_id: u64) -> Self {
         let mut out = Vec::new();
-        let played = Played::new(&[version], datapath_id, &mut out);
+        let played = SimulatedSwitch::new(&[version], datapath_id, &mut out);
         let mut switch = Self { stream, played, messages: Default::default(), version };
         switch.send(&out);
         while !switch.played.handshake.is_ready() {
@@ -146,7 +147,7 @@ fn rule(in_port: u32, source: u8, destination: u8, output: u32) -> Installed {
 }
 
 #[test]
-fn a_conversation_is_flooded_once_and_forwarded_by_rules_then() {
+fn the_first_packet_is_flooded_and_later_ones_are_forwarded_by_rules() {
     const FREE: BufferId = BufferId::NO_BUFFER;
     for version in BOTH {
         let counts = with_controller(Options::default(), |address, _| {
@@ -224,7 +225,7 @@ fn the_null_responder_returns_every_packet_in_order() {
 }
 
 #[test]
-fn garbage_ends_the_connection_that_it_came_on_and_no_other() {
+fn garbage_ends_only_the_connection_on_which_it_arrived() {
     let counts = with_controller(Options::default(), |address, counters| {
         let mut good = Switch::connect(address, Version::V1_3);
         let mut late = Switch::connect(address, Version::V1_0);
@@ -252,7 +253,7 @@ fn garbage_ends_the_connection_that_it_came_on_and_no_other() {
 }
 
 #[test]
-fn many_switches_are_spread_over_threads_and_know_nothing_of_each_other() {
+fn switches_are_distributed_over_threads_and_are_independent() {
     let options = Options { threads: 3, ..Options::default() };
     let counts = with_controller(options, |address, counters| {
         let mut switches: Vec<_> = (0..60)
@@ -277,7 +278,7 @@ fn many_switches_are_spread_over_threads_and_know_nothing_of_each_other() {
 }
 
 #[test]
-fn a_switch_that_does_not_read_stops_nobody_else_and_loses_nothing() {
+fn a_switch_that_does_not_read_delays_no_other_switch_and_loses_no_answer() {
     let options = Options { application: Application::NullResponder, ..Options::default() };
     with_controller(options, |address, _| {
         let mut greedy = Switch::connect(address, Version::V1_0);
@@ -302,12 +303,12 @@ fn a_switch_that_does_not_read_stops_nobody_else_and_loses_nothing() {
 }
 
 #[test]
-fn one_version_can_be_offered_alone() {
+fn a_single_version_can_be_offered() {
     let options = Options { versions: vec![Version::V1_3], ..Options::default() };
     with_controller(options, |address, counters| {
         let mut stream = dial(address);
         let mut out = Vec::new();
-        let mut switch = Played::new(&[Version::V1_0], 1, &mut out);
+        let mut switch = SimulatedSwitch::new(&[Version::V1_0], 1, &mut out);
         stream.write_all(&out).unwrap();
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -319,7 +320,7 @@ fn one_version_can_be_offered_alone() {
 }
 
 #[test]
-fn the_journal_names_switches_that_come_and_go() {
+fn the_journal_names_switches_that_connect_and_disconnect() {
     let (sender, lines) = std::sync::mpsc::channel();
     let journal = Journal::new(move |line| {
         let _ = sender.send(line.to_owned());

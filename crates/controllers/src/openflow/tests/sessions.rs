@@ -1,4 +1,5 @@
-//! Tests of sessions without connections.
+//! Tests of a controller's sessions with single switches, without sockets: the setup of a switch,
+//! answers to packet-ins, errors and time limits.
 
 use ::openflow::wire::{Header, emit_empty, emit_error};
 
@@ -13,7 +14,7 @@ struct Pair {
     policy: Policy,
     session: Session,
     framer: Framer,
-    switch: Played,
+    switch: SimulatedSwitch,
     /// Bytes on the way to the controller.
     to_controller: Vec<u8>,
     tally: Tally,
@@ -26,7 +27,7 @@ impl Pair {
         let policy = Policy::new(&options);
         let (mut to_switch, mut to_controller) = (Vec::new(), Vec::new());
         let session = Session::new(&policy, Duration::ZERO, &mut to_switch);
-        let mut switch = Played::new(&[version], 7, &mut to_controller);
+        let mut switch = SimulatedSwitch::new(&[version], 7, &mut to_controller);
         let mut messages = switch.take(&to_switch, &mut to_controller);
         let mut pair = Self {
             policy,
@@ -131,7 +132,7 @@ fn arp_stays_with_a_controller_that_forwards_reactively() {
 }
 
 #[test]
-fn prepared_answers_are_as_many_as_packet_ins() {
+fn each_packet_in_gets_one_prepared_answer() {
     for version in BOTH {
         let null = Options { prepared: true, ..options(Application::NullResponder) };
         let (mut pair, _) = Pair::open(version, null);
@@ -217,7 +218,7 @@ fn a_message_of_another_version_ends_the_session() {
 }
 
 #[test]
-fn a_silent_switch_is_asked_and_then_given_up() {
+fn a_silent_switch_gets_an_echo_request_and_is_then_disconnected() {
     let (mut pair, _) = Pair::open(Version::V1_3, Options::default());
     let mut out = Vec::new();
     let mut tick = |seconds: u64| {
@@ -232,7 +233,7 @@ fn a_silent_switch_is_asked_and_then_given_up() {
 }
 
 #[test]
-fn a_handshake_takes_no_longer_than_it_may() {
+fn a_handshake_has_a_time_limit() {
     let mut out = Vec::new();
     let mut session = Session::new(&Policy::new(&Options::default()), Duration::ZERO, &mut out);
     out.clear();

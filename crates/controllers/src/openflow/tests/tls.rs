@@ -1,4 +1,4 @@
-//! Tests of controllers under TLS.
+//! Tests of OpenFlow controllers under TLS and mutual TLS, with valid and invalid certificates.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

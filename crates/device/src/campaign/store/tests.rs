@@ -173,7 +173,7 @@ fn descriptions_that_contradict_themselves_are_refused() {
 }
 
 #[test]
-fn a_campaign_is_not_written_over() {
+fn an_existing_campaign_is_not_overwritten() {
     let directory = tempfile::tempdir().unwrap();
     Writer::create(directory.path(), &description()).unwrap();
     assert!(matches!(

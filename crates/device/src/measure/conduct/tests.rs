@@ -175,7 +175,7 @@ fn plan(text: &str) -> Plan {
 }
 
 #[test]
-fn an_interrupted_campaign_goes_on_where_it_was_and_measures_nothing_twice() {
+fn a_resumed_campaign_measures_nothing_twice() {
     let directory = tempfile::tempdir().expect("a directory");
     let plan = plan(PLAN);
     let mut bench = Synthetic::default();
@@ -304,7 +304,7 @@ fn blocks_beside_a_competing_program_are_measured_again() {
 }
 
 #[test]
-fn a_machine_that_stays_slower_is_waited_for_only_so_long() {
+fn the_wait_for_a_machine_that_stays_slow_is_bounded() {
     let directory = tempfile::tempdir().expect("a directory");
     let slow = std::iter::once(8..u32::MAX).collect();
     let mut bench = Synthetic { slow, ..Synthetic::default() };

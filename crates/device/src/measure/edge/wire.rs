@@ -187,12 +187,12 @@ impl Path {
             if gap.is_none() {
                 self.await_arrivals(traffic, &mut tracker, lost, wait);
             } else if number % LOOK == LOOK - 1 {
-                self.look(traffic, &mut tracker);
+                self.poll_taps(traffic, &mut tracker);
             }
         }
         self.await_arrivals(traffic, &mut tracker, 0, wait);
         // Duplicates and late packets are collected here.
-        self.look(traffic, &mut tracker);
+        self.poll_taps(traffic, &mut tracker);
         let duration = last - first;
         let steps = u64::from(clock.stepped());
         let intervals = f64::from(order.packets.saturating_sub(1));
@@ -255,7 +255,7 @@ impl Path {
     ) {
         let begin = Instant::now();
         loop {
-            self.look(traffic, tracker);
+            self.poll_taps(traffic, tracker);
             if tracker.outstanding() <= given_up || begin.elapsed() > wait {
                 return;
             }
@@ -263,7 +263,7 @@ impl Path {
         }
     }
 
-    fn look(&mut self, traffic: &Traffic, tracker: &mut PacketTracker) {
+    fn poll_taps(&mut self, traffic: &Traffic, tracker: &mut PacketTracker) {
         let Self { before, behind, by, epoch, .. } = self;
         // The number of picoseconds since 1970 exceeds 64 bits, and only differences matter.
         let mut at = |stamped: &Stamped<'_>| {

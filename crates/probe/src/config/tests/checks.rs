@@ -148,7 +148,7 @@ fn a_closed_loop_remembers_all_that_it_waits_for() {
 }
 
 #[test]
-fn advice_is_not_refused_in_turn() {
+fn values_that_a_message_recommends_are_accepted() {
     // The time to measure must be at least as long as the spacing of samples.
     refused(
         "timing.measure = \"10ms\"\n",
@@ -363,7 +363,7 @@ fn the_last_switch_begins_before_the_end() {
 }
 
 #[test]
-fn something_is_sampled() {
+fn a_trial_without_a_sample_is_refused() {
     refused(
         "timing.measure = \"100ms\"\n",
         "probe.toml:1: timing.measure: samples every 200ms leave none in the 100ms that are \
@@ -373,7 +373,7 @@ fn something_is_sampled() {
 }
 
 #[test]
-fn something_is_measured() {
+fn a_trial_that_measures_for_no_time_is_refused() {
     refused(
         "timing.measure = \"0s\"\n",
         "probe.toml:1: timing.measure: 0s is below the minimum, 10ms; write for instance measure = \
@@ -382,7 +382,7 @@ fn something_is_measured() {
 }
 
 #[test]
-fn something_is_sent() {
+fn rates_outside_their_range_are_refused() {
     refused(
         "traffic.rate = 0\n",
         "probe.toml:1: traffic.rate: 0 is below the minimum, 0.001; write for instance rate = \
@@ -637,7 +637,7 @@ fn output_does_not_overwrite_input_or_other_output() {
 }
 
 #[test]
-fn what_was_refused_already_is_not_refused_again() {
+fn consequences_of_a_refused_value_are_not_reported() {
     // The mode is wrong, so its window is not reported.
     refused(
         "[traffic]\nwindow = 1000000\nmode = \"close\"\n",

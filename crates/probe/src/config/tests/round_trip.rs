@@ -62,7 +62,7 @@ arrivals = "uniform:0.5"
 "#;
 
 #[test]
-fn what_is_written_reads_back_as_the_same() {
+fn a_written_configuration_reads_back_the_same() {
     for toml in ["", MANY] {
         let resolved = resolve(toml).expect("a configuration");
         let written = resolved.to_toml();

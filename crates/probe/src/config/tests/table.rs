@@ -87,7 +87,7 @@ fn every_default_and_every_example_is_in_range() {
 }
 
 #[test]
-fn no_two_settings_share_a_place() {
+fn no_two_settings_have_the_same_field() {
     let places: BTreeSet<usize> = {
         let mut draft = Draft::default();
         Setting::all()

@@ -134,7 +134,7 @@ macro_rules! whole_numbers {
 }
 whole_numbers!(u16, u32, u64, usize);
 
-/// Parses a whole number that fits its type.
+/// Parses a whole number of type `T`. `most` is the largest value of `T`, which the error states.
 pub(super) fn narrow<T: TryFrom<u128>>(text: &str, most: u128) -> Result<T, Rejection> {
     let whole = parse_whole(text)?;
     T::try_from(whole).map_err(|_| format!("{text} is above the maximum, {most}").into())

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn malformed_overrides_are_refused() {
         for (text, complaint) in [
             ("", "lacks the differences"),
             ("5", "lacks the differences"),

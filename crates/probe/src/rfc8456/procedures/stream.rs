@@ -98,7 +98,7 @@ impl Failover {
         }
     }
 
-    fn look(&mut self, now: u64) {
+    fn check_recovery(&mut self, now: u64) {
         let (Some(cut), Some(ended)) = (self.cut, self.ended) else { return };
         if self.stream.flows(now, silence(&self.terms)) {
             let Some((time, lost)) = self.stream.gap(cut) else { return };
@@ -172,7 +172,7 @@ impl Procedure for Failover {
             orders.push(Order::Fail);
         }
         if now >= self.look_at {
-            self.look(now);
+            self.check_recovery(now);
         }
     }
 
@@ -269,7 +269,7 @@ impl Reprovisioning {
         }
     }
 
-    fn look(&mut self, now: u64) {
+    fn check_recovery(&mut self, now: u64) {
         let Some(cut) = self.cut else { return };
         let flow = self.streams.iter().all(|stream| stream.flows(now, silence(&self.terms)));
         let [there, back] = &self.streams;
@@ -340,7 +340,7 @@ impl Procedure for Reprovisioning {
             self.cut(now, pair, orders);
         }
         if now >= self.look_at {
-            self.look(now);
+            self.check_recovery(now);
         }
         while self.next <= now {
             for (direction, stream) in [pair, pair.reversed()].into_iter().zip(&mut self.streams) {

@@ -726,7 +726,7 @@ fn a_controller_that_ends_all_sessions_ends_the_trial() {
 
 /// Paths do not count as provisioned if rules from before the trial match every packet.
 #[test]
-fn paths_that_rules_of_before_have_are_no_work_of_the_controller() {
+fn paths_over_rules_from_before_the_trial_do_not_count() {
     let scene = scene(6, &TopologySource::Linear);
     let terms = Terms { duration: 200 * MILLISECOND, ..terms() };
     for proactive in [false, true] {
@@ -775,8 +775,8 @@ fn sessions_and_entries_are_counted_to_the_limit() {
     assert!(measured.remark.unwrap().contains("at least"));
 }
 
-/// Three readings without an entry are no capacity: the controller may be slow, may install nothing,
-/// or its entries may have expired.
+/// Three readings without an entry are no capacity: the controller may be slow, may install
+/// nothing, or its entries may have expired.
 #[test]
 fn a_table_without_entries_of_the_controller_has_no_capacity() {
     let scene = scene(2, &TopologySource::Linear);

@@ -9,7 +9,7 @@ use super::*;
 const KINDS: [Frame; 2] = [Frame::TcpSyn, Frame::Udp];
 
 #[test]
-fn another_implementation_accepts_every_length() {
+fn frames_of_every_length_are_valid_for_another_implementation() {
     for kind in KINDS {
         let min = if kind == Frame::Udp { 60 } else { 66 };
         for bytes in (min..min + 40).chain(RFC8456_FRAME_BYTES).chain([1514, 9014, MAX_FRAME_BYTES])

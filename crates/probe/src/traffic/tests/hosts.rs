@@ -78,7 +78,7 @@ fn a_switch_full_of_links_is_named() {
 }
 
 #[test]
-fn there_are_only_so_many_addresses() {
+fn more_hosts_than_addresses_are_refused() {
     let topology = Topology::default();
     let make = |count, per_switch| Hosts::new(&switches(count, 4, per_switch), &topology);
     let most = make(2, (1 << 23) - 1).unwrap();

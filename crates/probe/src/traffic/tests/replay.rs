@@ -163,7 +163,7 @@ fn udp_without_checksum_stays_without() {
 }
 
 #[test]
-fn ethernet_padding_is_looked_over() {
+fn an_id_is_found_before_ethernet_padding() {
     let mut frame = udp(&[1; 12]);
     frame.resize(60 + 4, 0);
     let (_, mut source) = replay(&[frame]);
