@@ -23,6 +23,7 @@ use p4runtime::p4info::text;
 use crate::failure::Failure;
 use crate::output::layout;
 use crate::program::{self, Sources, architecture};
+use crate::testgen;
 
 /// The largest width of the help in columns.
 const WIDTH: usize = 100;
@@ -67,6 +68,9 @@ Examples:
 
   The constraints on what controllers may write:
     planimeter compile acl.p4 --constraints
+
+  What no packet reaches, whatever the tables contain:
+    planimeter compile programs/router.p4 --dead
 
   The parts of a program of which only the BMv2 JSON is available:
     planimeter compile l2.json --explain
@@ -119,6 +123,9 @@ pub(crate) struct Arguments {
     /// List the constraints on entries and actions, from @entry_restriction and @action_restriction
     #[arg(long)]
     constraints: bool,
+    /// List the statements, branches, parser states, select cases and actions that no packet reaches
+    #[arg(long)]
+    dead: bool,
     /// Print the program as P4 with includes and macros resolved
     #[arg(long)]
     pp: bool,
@@ -160,6 +167,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         let info = p4info::generate(&program).map_err(|errors| refused(&errors))?;
         let list = constraints::list(&info).map_err(Failure::run)?;
         outputs.push((PathBuf::from("-"), list.into_bytes()));
+    }
+    if arguments.dead {
+        outputs.push((PathBuf::from("-"), testgen::dead(path, &program)?.into_bytes()));
     }
     // All outputs are produced before the first is written, so that a refused program leaves no
     // file behind.

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use probe::config::DeviceAddress;
 
 use crate::failure::Failure;
+use crate::invocation;
 
 /// A reference controller that runs in a process of its own. The process ends when this value is
 /// dropped.
@@ -71,7 +72,7 @@ impl Drop for Controller {
 /// Starts a controller in a process, and waits for the line by which it announces that it is ready.
 /// Returns the process and the line.
 fn start(application: &str, arguments: &[String]) -> Result<(Child, String), Failure> {
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let program = invocation::executable()?;
     let mut process = Command::new(program)
         .args(["controller", "--application", application])
         // The controller must also end if this process is killed and cannot drop it.

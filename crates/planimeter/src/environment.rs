@@ -108,7 +108,7 @@ impl Environment<'_> {
                 .map_err(Failure::run)?;
         let mut directory = self.make(folder)?;
         directory.write_configuration(text).map_err(Failure::run)?;
-        let program = std::env::current_exe().map_err(Failure::run)?;
+        let program = invocation::executable()?;
         let job =
             Job { plan: &plan, directory: directory.path(), resume: false, program: &program };
         let mut watch = Bar::new(self.quiet, self.interrupt.clone());

@@ -1,11 +1,58 @@
 //! The invocation of this program: its command line, build and start time, which all commands
 //! record in the same way.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use provenance::{Began, Build};
 
+use crate::failure::Failure;
 use crate::probe::arguments;
+
+/// How the command was started within a process of another program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The command line, which begins with the name of the command.
+    pub words: Vec<OsString>,
+    /// The file that starts the command again, such as a script. The command starts child processes
+    /// with it.
+    pub executable: PathBuf,
+}
+
+/// The start of the command within a process of another program. It is not set if this process is
+/// the command.
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// Records how the command was started within a process of another program.
+pub(crate) fn start_as(started: Started) {
+    // A second call has no effect, as documented.
+    let _ = STARTED.set(started);
+}
+
+/// Returns the command line of the command.
+pub(crate) fn words() -> Vec<OsString> {
+    STARTED.get().map_or_else(|| std::env::args_os().collect(), |started| started.words.clone())
+}
+
+/// Returns the file that starts the command in a child process.
+pub(crate) fn executable() -> Result<PathBuf, Failure> {
+    match script() {
+        Some(script) => Ok(script),
+        None => std::env::current_exe().map_err(Failure::run),
+    }
+}
+
+/// Returns the file that starts the command if this process is another program, and otherwise
+/// `None`.
+pub(crate) fn script() -> Option<PathBuf> {
+    STARTED.get().map(|started| started.executable.clone())
+}
+
+/// Returns the words of the command line as text.
+fn texts() -> impl Iterator<Item = String> {
+    words().into_iter().map(|word| word.to_string_lossy().into_owned())
+}
 
 /// Starts a measurement now, and records the command line without passwords.
 pub(crate) fn start() -> Began {
@@ -15,7 +62,7 @@ pub(crate) fn start() -> Began {
 /// Returns the command line of this process as results may contain it: without passwords, and with
 /// a program name that a shell finds in the current directory.
 pub(crate) fn command_line() -> Vec<String> {
-    let words = arguments::recorded(std::env::args().skip(1));
+    let words = arguments::recorded(texts().skip(1));
     std::iter::once(program()).chain(words).collect()
 }
 
@@ -32,10 +79,10 @@ pub(crate) fn typed(command: &str) -> String {
 /// is the name of the program if the shell finds it by name. Otherwise it is a path, such as
 /// `target/quick/planimeter` for a program that was built but not installed.
 pub(crate) fn program() -> String {
-    let started = std::env::args().next().unwrap_or_else(|| "planimeter".to_owned());
+    let started = texts().next().unwrap_or_else(|| "planimeter".to_owned());
     let search = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&search).collect();
-    let executable = std::env::current_exe().ok();
+    let executable = executable().ok();
     let folder = std::env::current_dir().ok();
     found_by(&started, executable.as_deref(), folder.as_deref(), &folders)
 }

@@ -168,7 +168,7 @@ impl Number {
 }
 
 /// Returns whether controllers write the values of a type as strings.
-fn is_text(user: &UserType) -> bool {
+pub(crate) fn is_text(user: &UserType) -> bool {
     user.annotations.iter().any(|one| {
         let is_string = |token: &String| token == "string";
         one.name == TRANSLATION

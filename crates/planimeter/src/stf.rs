@@ -9,10 +9,12 @@ mod tracing;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, value_parser};
 use ir::Program;
 use pipeline::{Coverage, Switch, Way};
+use queues::Configuration;
 use stf::{
     Options, QueueRecord, Ran, Report, Script, disagreements, run as run_script, run_covered,
 };
@@ -22,6 +24,7 @@ use crate::failure::Failure;
 use crate::parsers::one_of;
 use crate::program;
 use crate::storage::Stored;
+use crate::translated;
 
 const WIDTH: usize = 100;
 const ABOUT: &str = "Run a P4 program against an STF script";
@@ -134,7 +137,8 @@ pub(crate) struct Arguments {
     script: Vec<PathBuf>,
     #[command(flatten)]
     stored: Stored,
-    /// Install the entries of this file before the script: a runtime.json of the p4lang tutorials
+    /// Install the entries of this file before the script: a runtime.json of the p4lang tutorials, or
+    /// commands of simple_switch_CLI
     #[arg(long, value_name = "FILE")]
     entries: Vec<PathBuf>,
     /// Run the program on every switch of this topology.json of the p4lang tutorials that names no
@@ -456,15 +460,14 @@ fn one_run(
 ) -> Result<Report, Failure> {
     let options = arguments.options();
     let options = Options { together, trace: options.trace.filter(|_| is_traced), ..options };
-    for path in &arguments.entries {
-        if !entries::queues(path)?.0.is_empty() {
-            return Err(Failure::input(format!(
-                "{}: ports have queues only in a network; run it with --topology",
-                path.display()
-            )));
-        }
+    let queues = install(switch, program, options, &arguments.entries)?;
+    let with_queues = arguments.entries.iter().zip(queues).find(|(_, queues)| !queues.0.is_empty());
+    if let Some((path, _)) = with_queues {
+        return Err(Failure::input(format!(
+            "{}: ports have queues only in a network; run it with --topology",
+            path.display()
+        )));
     }
-    install(switch, program, options, &arguments.entries)?;
     let report = match coverage {
         Some(coverage) => run_covered(switch, script, options, coverage),
         None => run_script(switch, script, options),
@@ -478,23 +481,24 @@ fn one_run(
 }
 
 /// Creates a fresh switch on the requested execution path, and installs the entries of `files`.
-/// `way` selects how the switch executes a compiled program.
+/// Returns it with the queues of its ports that each file names. `way` selects how the switch executes a compiled program.
 fn with_entries(
     program: &Program,
     files: &[PathBuf],
     options: Options,
     way: Option<Way>,
     arguments: &Arguments,
-) -> Result<Switch, Failure> {
+) -> Result<(Switch, Vec<Configuration>), Failure> {
     let mut switch = fresh(program, options, arguments)?;
     switch.choose_way(way);
-    install(&mut switch, program, options, files)?;
-    Ok(switch)
+    let queues = install(&mut switch, program, options, files)?;
+    Ok((switch, queues))
 }
 
 /// Creates a fresh switch that executes the program on the path that `--path` names.
 fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<Switch, Failure> {
     let mut switch = Switch::with_seed(program.clone(), arguments.seed).map_err(Failure::input)?;
+    switch.set_translated(translated::of(program)?);
     if arguments.path == pipeline::Path::Compiled {
         if arguments.coverage.is_some() {
             return Err(Failure::input(
@@ -507,31 +511,33 @@ fn fresh(program: &Program, options: Options, arguments: &Arguments) -> Result<S
     Ok(switch)
 }
 
-/// Installs the table entries of `runtime.json` files on a switch. Returns an error if the switch
-/// refuses one of them, with and without `--strict`.
+/// Installs the table entries of files on a switch. Returns the queues of ports that each file
+/// names, or an error if the switch refuses an entry, with and without `--strict`.
 fn install(
     switch: &mut Switch,
     program: &Program,
     options: Options,
     files: &[PathBuf],
-) -> Result<(), Failure> {
+) -> Result<Vec<Configuration>, Failure> {
     if files.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let p4info = p4lang::p4info::generate(program).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         Failure::input(format!("the program has no P4Info: {}", errors.join("; ")))
     })?;
-    let strings = entries::Strings::new(program, p4info)?;
+    let strings = entries::Strings::new(p4info, Arc::clone(switch.translated()))?;
+    let mut all = Vec::with_capacity(files.len());
     for path in files {
-        let script = entries::script(path, &strings)?;
+        let entries::Entries { script, queues } = entries::read(path, &strings)?;
         // A refused entry is a mistake in the file, so it is always an error.
         let options = Options { strict: true, trace: None, ..options };
         run_script(switch, &script, options).map_err(|(entry, error)| {
             Failure::input(format!("{}: its statement {entry}: {error}", path.display()))
         })?;
+        all.push(queues);
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Describes what a queue of a network has done. Returns `None` if no packet came to it.

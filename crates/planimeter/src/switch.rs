@@ -21,6 +21,7 @@ use softswitch::{
 
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::invocation;
 use crate::storage::Stored;
 use devices::{Common, Planned};
 use pushes::PushArguments;
@@ -112,7 +113,11 @@ pub(crate) fn load_command() -> Command {
 
 /// Returns the command that starts this program as a child process which tries a pipeline.
 pub(crate) fn loader() -> Executable {
-    Executable::own([pushes::LOAD])
+    let own = Executable::own([pushes::LOAD]);
+    match invocation::script() {
+        Some(program) => Executable { program, ..own },
+        None => own,
+    }
 }
 
 /// Loads a pipeline as the child process of a switch, and returns the exit status.

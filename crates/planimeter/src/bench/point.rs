@@ -117,7 +117,8 @@ impl Watcher {
             Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
             Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
             Traffic::Scenario(scenario) => {
-                Workload::given(program, scenario.given(), &mut filling)?
+                let given = scenario.given(&program).map_err(TrafficError::Setup)?;
+                Workload::given(program, given, &mut filling)?
             }
         };
         self.workload = Some(point(&workload, scenario.clone(), Findings::new(subject.io)));

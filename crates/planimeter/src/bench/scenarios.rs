@@ -11,12 +11,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::throughput::traffic::{Given, Setup};
+use ir::Program;
 use pipeline::{Switch, internet_checksum};
 use serde::Deserialize;
-use stf::{Options, Script, Statement, StatementKind, StfError};
+use stf::{Options, PortOperand, Script, Statement, StatementKind, StfError};
 
 use crate::failure::Failure;
-use crate::program;
+use crate::{program, translated};
 
 /// The length to which packets are padded, unless the file says another. It is the default of
 /// `--packet-size`.
@@ -65,7 +66,7 @@ pub(super) struct Scenario {
     origins: Arc<Origins>,
     packets: Vec<Vec<u8>>,
     /// The port by which all packets arrive.
-    port: u32,
+    port: PortOperand,
     /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
     outcomes: Option<u64>,
 }
@@ -137,7 +138,7 @@ impl Listed {
         for Statement { line, kind } in script.statements {
             match kind {
                 StatementKind::Packet { port: from, data } => {
-                    if *port.get_or_insert(from) != from {
+                    if *port.get_or_insert_with(|| from.clone()) != from {
                         let why = "the packets of a scenario arrive by one port";
                         return Err(origins.error(line, why));
                     }
@@ -212,8 +213,14 @@ fn completed(mut packet: Vec<u8>, least: usize) -> Vec<u8> {
 }
 
 impl Scenario {
-    /// Returns the traffic of the scenario.
-    pub(super) fn given(&self) -> Given {
+    /// Returns the traffic of the scenario for a program.
+    ///
+    /// # Errors
+    /// Returns an error if a string of the program, or that of the port, has no number.
+    pub(super) fn given(&self, program: &Program) -> Result<Given, String> {
+        let translated = translated::of(program).map_err(|error| error.to_string())?;
+        let port = stf::port_before(program, &translated, &self.configuration, &self.port);
+        let port = port.map_err(|error| error.to_string())?;
         let (configuration, origins) = (self.configuration.clone(), Arc::clone(&self.origins));
         let sets_meters = configuration
             .statements
@@ -221,16 +228,18 @@ impl Scenario {
             .any(|statement| matches!(statement.kind, StatementKind::MeterSetRates { .. }));
         let setup = move |switch: &mut Switch| {
             let options = Options { strict: true, ..Options::default() };
+            // All switches have the same numbers, because strings keep those that they have.
+            switch.set_translated(Arc::clone(&translated));
             let done = stf::run(switch, &configuration, options);
             done.map(drop).map_err(|(line, error)| origins.error(line, error))
         };
-        Given {
+        Ok(Given {
             packets: self.packets.clone(),
-            port: self.port,
+            port,
             setup: Setup::new(setup),
             sets_meters,
             outcomes: self.outcomes,
-        }
+        })
     }
 }
 
@@ -260,7 +269,7 @@ mod tests {
         let expected =
             Script::parse("add t k:0x10 a(p:0)\nadd t k:0x11 a(p:1)\nadd t k:0x12 a(p:2)");
         assert_eq!(scenario.configuration, expected.expect("a script"));
-        assert_eq!((scenario.port, scenario.packets.len()), (7, 2));
+        assert_eq!((&scenario.port, scenario.packets.len()), (&PortOperand::Number(7), 2));
         for (packet, sum) in scenario.packets.iter().zip([0x66d9_u16, 0x66d8]) {
             assert_eq!(packet.len(), 40);
             assert_eq!(packet[24..26], sum.to_be_bytes(), "{packet:02x?}");

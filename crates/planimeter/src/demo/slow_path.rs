@@ -97,7 +97,8 @@ fn started() -> Result<Started, Failure> {
 /// Returns the server that stands for one direction: the highest load at which no packet was lost,
 /// with the longest delay at it. Returns `None` if packets were lost at every load.
 fn server(crossing: &Crossing) -> Option<Server> {
-    let without_loss = crossing.loads.iter().filter(|load| load.counts.lost == 0);
+    let without_loss =
+        crossing.loads.iter().filter(|load| load.counts.lost == 0 && load.updates.is_none());
     let loads = without_loss.filter_map(|load| {
         let longest = load.delays.iter().filter_map(|round| round.last()).max()?;
         Some((load.rate, u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX)))

@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     for part in &plan.not_measured {
         eprintln!("note: {part}: no program with it can be generated; predictions list it");
     }
-    let executable = std::env::current_exe().map_err(Failure::run)?;
+    let executable = invocation::executable()?;
     let resumed = arguments.resume.as_deref();
     let directory = match resumed {
         Some(directory) => directory.to_owned(),

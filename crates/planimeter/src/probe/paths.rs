@@ -210,7 +210,7 @@ fn devices(config: &Config) -> Result<NamedTempFile, Failure> {
 }
 
 fn filled(command: &str, devices: &NamedTempFile) -> Result<String, Failure> {
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let program = invocation::executable()?;
     let quoted =
         |path: &FilePath| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     Ok(command

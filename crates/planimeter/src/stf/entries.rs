@@ -1,6 +1,7 @@
-//! `--entries`: converts a `runtime.json` file of the p4lang tutorials to statements of a script.
+//! `--entries`: converts a `runtime.json` file of the p4lang tutorials, or a file of commands of
+//! simple_switch_CLI, to statements of a script.
 //!
-//! Both formats refer to tables, keys and actions by name, so entries are installed and checked
+//! All these formats refer to tables, keys and actions by name, so entries are installed and checked
 //! like the statements of other scripts.
 
 mod strings;
@@ -9,9 +10,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use p4runtime::proto::config::match_field::MatchType;
-use p4runtime::proto::config::{MatchField, P4Info, Table, match_field};
+use p4runtime::proto::config::{MatchField, P4Info, Preamble, Table, match_field};
 use p4runtime::proto::v1::{
-    Replica, TableEntry, Update, entity::Entity, field_match::FieldMatchType,
+    Action, ActionProfileGroup, ActionProfileMember, CounterEntry, MeterEntry, RegisterEntry,
+    Replica, TableEntry, Update, entity::Entity, field_match::FieldMatchType, p4_data::Data,
     packet_replication_engine_entry::Type as Replication, replica::PortKind,
     table_action::Type as ActionType,
 };
@@ -20,35 +22,48 @@ use softswitch::runtime_json::RuntimeJson;
 use stf::Script;
 
 pub(super) use self::strings::Strings;
+use crate::entry_commands::{self, Asked};
 use crate::failure::Failure;
 use crate::program;
 
-/// Returns a script that installs the entries of the `runtime.json` file at `path`, for a program
-/// with these strings.
-pub(super) fn script(path: &Path, strings: &Strings) -> Result<Script, Failure> {
+/// The content of a file for a switch.
+#[derive(Debug)]
+pub(super) struct Entries {
+    /// A script that installs the entries.
+    pub(super) script: Script,
+    /// The queues of ports.
+    pub(super) queues: Configuration,
+}
+
+/// Reads the file at `path`, a `runtime.json` or commands, for a program with these strings.
+pub(super) fn read(path: &Path, strings: &Strings) -> Result<Entries, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
-    let file = RuntimeJson::parse(&program::read(path)?).map_err(|error| wrong(&error))?;
-    let mut updates = file.updates(strings.p4info()).map_err(|error| wrong(&error))?;
+    let text = program::read(path)?;
+    let (mut updates, queues) = if entry_commands::has_commands(&text) {
+        let Asked { updates, queues } = entry_commands::run(path, &text, strings.p4info())?;
+        (updates, queues)
+    } else {
+        let file = RuntimeJson::parse(&text).map_err(|error| wrong(&error))?;
+        (file.updates(strings.p4info()).map_err(|error| wrong(&error))?, file.queues)
+    };
     strings
         .replace(&mut updates)
         .map_err(|(entry, error)| wrong(&format!("entry {entry}: {}", error.message())))?;
-    let mut text = Text { p4info: strings.p4info(), script: String::new(), nodes: 0 };
+    let mut text =
+        Text { p4info: strings.p4info(), script: String::new(), nodes: 0, refused: None };
     for update in &updates {
         // Writing to a string never fails.
         let _ = text.update(update);
+        if let Some(what) = text.refused.take() {
+            return Err(wrong(&format!("{what} by files of entries")));
+        }
     }
-    Script::parse(&text.script).map_err(|errors| {
+    let script = Script::parse(&text.script).map_err(|errors| {
         let first = errors.first().map(|error| error.message.clone()).unwrap_or_default();
         wrong(&format!("it has no form in a script: {first}"))
-    })
-}
-
-/// Returns the queues of ports that the `runtime.json` file at `path` configures.
-pub(super) fn queues(path: &Path) -> Result<Configuration, Failure> {
-    let file = RuntimeJson::parse(&program::read(path)?)
-        .map_err(|error| Failure::input(format!("{}: {error}", path.display())))?;
-    Ok(file.queues)
+    })?;
+    Ok(Entries { script, queues })
 }
 
 struct Text<'p> {
@@ -57,6 +72,8 @@ struct Text<'p> {
     /// The number of replication nodes in the script so far. Scripts number these nodes
     /// consecutively.
     nodes: usize,
+    /// What has no form in a script, if there was any.
+    refused: Option<&'static str>,
 }
 
 impl Text<'_> {
@@ -83,12 +100,97 @@ impl Text<'_> {
                 },
                 None => Ok(()),
             },
+            Some(Entity::ActionProfileMember(member)) => self.member(member),
+            Some(Entity::ActionProfileGroup(group)) => self.group(group),
+            Some(Entity::RegisterEntry(entry)) => self.register(entry),
+            Some(Entity::CounterEntry(entry)) => self.counter(entry),
+            Some(Entity::MeterEntry(entry)) => self.meter(entry),
+            Some(Entity::DirectCounterEntry(_)) => self.refuse("direct counters are not set"),
+            Some(Entity::DirectMeterEntry(_)) => self.refuse("direct meters are not set"),
+            Some(Entity::ValueSetEntry(_)) => self.refuse("value sets are not set"),
+            Some(Entity::DigestEntry(_)) => self.refuse("digests are not enabled"),
+            Some(Entity::ExternEntry(_)) => self.refuse("externs are not set"),
+            None => Ok(()),
+        }
+    }
+
+    fn refuse(&mut self, what: &'static str) -> std::fmt::Result {
+        self.refused = Some(what);
+        Ok(())
+    }
+
+    fn member(&mut self, member: &ActionProfileMember) -> std::fmt::Result {
+        let (Some(profile), Some(action)) =
+            (self.profile(member.action_profile_id), &member.action)
+        else {
+            return Ok(());
+        };
+        write!(self.script, "act_prof_create_member {profile} {}", member.member_id)?;
+        self.call(action)?;
+        writeln!(self.script)
+    }
+
+    fn group(&mut self, group: &ActionProfileGroup) -> std::fmt::Result {
+        let Some(profile) = self.profile(group.action_profile_id) else { return Ok(()) };
+        let id = group.group_id;
+        writeln!(self.script, "act_prof_create_group {profile} {id}")?;
+        for member in &group.members {
+            let member = member.member_id;
+            writeln!(self.script, "act_prof_add_member_to_group {profile} {member} {id}")?;
+        }
+        Ok(())
+    }
+
+    fn register(&mut self, entry: &RegisterEntry) -> std::fmt::Result {
+        let name = name(entry.register_id, self.p4info.registers.iter().map(|one| &one.preamble));
+        let data = entry.data.as_ref().and_then(|data| data.data.as_ref());
+        match (name, &entry.index, data) {
+            (Some(name), None, Some(Data::Bitstring(value)))
+                if value.iter().all(|byte| *byte == 0) =>
+            {
+                writeln!(self.script, "register_reset {name}")
+            }
+            (Some(name), Some(at), Some(Data::Bitstring(value))) => {
+                writeln!(self.script, "register_write {name} {} {}", at.index, number(value))
+            }
+            _ => self.refuse("registers of structs, and whole registers, are not set"),
+        }
+    }
+
+    fn counter(&mut self, entry: &CounterEntry) -> std::fmt::Result {
+        let name = name(entry.counter_id, self.p4info.counters.iter().map(|one| &one.preamble));
+        match (name, &entry.index, &entry.data) {
+            (Some(name), Some(at), Some(data)) => writeln!(
+                self.script,
+                "counter_write {name} {} {} {}",
+                at.index, data.packet_count, data.byte_count
+            ),
+            // Counters are 0 before the first packet.
             _ => Ok(()),
         }
     }
 
+    fn meter(&mut self, entry: &MeterEntry) -> std::fmt::Result {
+        let name = name(entry.meter_id, self.p4info.meters.iter().map(|one| &one.preamble));
+        let (Some(name), Some(config)) = (name, &entry.config) else { return Ok(()) };
+        match &entry.index {
+            Some(at) => write!(self.script, "meter_set_rates {name} {}", at.index)?,
+            None => write!(self.script, "meter_array_set_rates {name}")?,
+        }
+        for (rate, burst) in [(config.cir, config.cburst), (config.pir, config.pburst)] {
+            // Rates of scripts are per microsecond.
+            write!(self.script, " {}.{:06}:{burst}", rate / 1_000_000, rate % 1_000_000)?;
+        }
+        writeln!(self.script)
+    }
+
+    fn profile(&self, id: u32) -> Option<String> {
+        name(id, self.p4info.action_profiles.iter().map(|one| &one.preamble))
+    }
+
     fn nodes_of(&mut self, group: u32, replicas: &[Replica]) -> std::fmt::Result {
         for replica in replicas {
+            // In a script no port is ever down, so backups have no effect.
             writeln!(self.script, "mc_node_create {} {}", replica.instance, port(replica))?;
             writeln!(self.script, "mc_node_associate {group} {}", self.nodes)?;
             self.nodes += 1;
@@ -97,38 +199,57 @@ impl Text<'_> {
     }
 
     fn table_entry(&mut self, entry: &TableEntry) -> std::fmt::Result {
-        let name = |id: u32, preamble: &Option<p4runtime::proto::config::Preamble>| {
-            preamble.as_ref().filter(|preamble| preamble.id == id).map(|found| found.name.clone())
+        let mut tables = self.p4info.tables.iter();
+        let of = |table: &&Table| {
+            table.preamble.as_ref().is_some_and(|preamble| preamble.id == entry.table_id)
         };
-        let tables = &self.p4info.tables;
-        let table = tables.iter().find(|table| name(entry.table_id, &table.preamble).is_some());
-        let action = match entry.action.as_ref().and_then(|action| action.r#type.as_ref()) {
-            Some(ActionType::Action(action)) => action,
-            _ => return Ok(()),
-        };
-        let actions = &self.p4info.actions;
-        let known = actions.iter().find(|known| name(action.action_id, &known.preamble).is_some());
-        let (Some(table), Some(known)) = (table, known) else { return Ok(()) };
-        let table_name = name(entry.table_id, &table.preamble).unwrap_or_default();
-        if entry.is_default_action {
-            write!(self.script, "setdefault {table_name}")?;
-        } else {
-            write!(self.script, "add {table_name}")?;
-            if entry.priority != 0 {
-                write!(self.script, " {}", entry.priority)?;
+        let Some(table) = tables.find(of) else { return Ok(()) };
+        let table_name =
+            table.preamble.as_ref().map(|preamble| preamble.name.clone()).unwrap_or_default();
+        let action = entry.action.as_ref().and_then(|action| action.r#type.as_ref());
+        let (statement, target) = match action {
+            Some(ActionType::Action(action)) if entry.is_default_action => {
+                write!(self.script, "setdefault {table_name}")?;
+                self.call(action)?;
+                return writeln!(self.script);
             }
-            self.keys(table, entry)?;
+            Some(ActionType::Action(_)) => ("add", None),
+            Some(ActionType::ActionProfileMemberId(id)) => ("table_indirect_add", Some(*id)),
+            Some(ActionType::ActionProfileGroupId(id)) => {
+                ("table_indirect_add_with_group", Some(*id))
+            }
+            Some(ActionType::ActionProfileActionSet(_)) => {
+                return self.refuse("one-shot groups are not written");
+            }
+            None => return Ok(()),
+        };
+        write!(self.script, "{statement} {table_name}")?;
+        if entry.priority != 0 {
+            write!(self.script, " {}", entry.priority)?;
         }
-        let arguments: Vec<String> = known
-            .params
-            .iter()
-            .filter_map(|known| {
-                let value = action.params.iter().find(|param| param.param_id == known.id)?;
-                Some(format!("{}:{}", known.name, number(&value.value)))
-            })
-            .collect();
-        let action_name = name(action.action_id, &known.preamble).unwrap_or_default();
-        writeln!(self.script, " {action_name}({})", arguments.join(", "))
+        self.keys(table, entry)?;
+        if let Some(target) = target {
+            write!(self.script, " {target}")?;
+        }
+        if let Some(ActionType::Action(action)) = action {
+            self.call(action)?;
+        }
+        writeln!(self.script)
+    }
+
+    /// Writes an action with its arguments.
+    fn call(&mut self, action: &Action) -> std::fmt::Result {
+        let of = |known: &&p4runtime::proto::config::Action| {
+            known.preamble.as_ref().is_some_and(|preamble| preamble.id == action.action_id)
+        };
+        let Some(known) = self.p4info.actions.iter().find(of) else { return Ok(()) };
+        let arguments = known.params.iter().filter_map(|known| {
+            let value = action.params.iter().find(|param| param.param_id == known.id)?;
+            Some(format!("{}:{}", known.name, number(&value.value)))
+        });
+        let arguments: Vec<String> = arguments.collect();
+        let action_name = known.preamble.as_ref().map_or("", |preamble| preamble.name.as_str());
+        write!(self.script, " {action_name}({})", arguments.join(", "))
     }
 
     fn keys(&mut self, table: &Table, entry: &TableEntry) -> std::fmt::Result {
@@ -165,6 +286,12 @@ impl Text<'_> {
     }
 }
 
+/// Returns the name of the object with this id.
+fn name<'p>(id: u32, preambles: impl Iterator<Item = &'p Option<Preamble>>) -> Option<String> {
+    let mut known = preambles.flatten();
+    known.find(|preamble| preamble.id == id).map(|found| found.name.clone())
+}
+
 fn kind(field: &MatchField) -> Option<MatchType> {
     match field.r#match {
         Some(match_field::Match::MatchType(kind)) => MatchType::try_from(kind).ok(),
@@ -172,12 +299,16 @@ fn kind(field: &MatchField) -> Option<MatchType> {
     }
 }
 
-/// Returns the port number of a replica in a multicast group or clone session. Files of the p4lang
-/// tutorials contain only numbers.
-fn port(replica: &Replica) -> u32 {
-    match replica.port_kind {
-        Some(PortKind::EgressPort(port)) => port,
-        _ => 0,
+/// Returns the port of a replica in a multicast group or clone session: its number, or its string
+/// in quotes.
+fn port(replica: &Replica) -> String {
+    match &replica.port_kind {
+        Some(PortKind::EgressPort(port)) => port.to_string(),
+        Some(PortKind::Port(text)) => {
+            let text = String::from_utf8_lossy(text);
+            format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+        }
+        None => "0".to_owned(),
     }
 }
 

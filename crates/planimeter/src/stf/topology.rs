@@ -13,7 +13,7 @@ use queues::Configuration;
 use softswitch::topology_json::{Attachment, TopologyJson};
 use stf::{Covered, End, Network, Ran, Report, Script, run_network_covered};
 
-use super::{Arguments, ScriptFile, captures, entries, fresh, of_all_ways, parsed, with_entries};
+use super::{Arguments, ScriptFile, captures, fresh, of_all_ways, parsed, with_entries};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
@@ -62,14 +62,6 @@ impl Topology {
                 )));
             }
         }
-        for (name, switch) in &read.switches {
-            if switch.cli_input.is_some() {
-                return Err(Failure::input(format!(
-                    "{}: switch {name} has cli_input, which is for simple_switch_CLI; write the same as runtime_json",
-                    path.display()
-                )));
-            }
-        }
         for (name, switch) in &mut read.switches {
             let own = queues.iter().filter(|(of, _)| of == name).map(|(_, line)| line);
             let own: Vec<&String> = own.collect();
@@ -99,7 +91,7 @@ impl Topology {
         for (line, text) in (1..).zip(text.lines()) {
             let names = match text.split_whitespace().next() {
                 Some("packet" | "expect" | "source") => 1,
-                Some("check_delay" | "check_packets") => 2,
+                Some("check_delay" | "check_packets" | "sender") => 2,
                 _ => 0,
             };
             let mut rest = text;
@@ -197,14 +189,14 @@ impl Topology {
         for (index, (name, switch)) in self.read.switches.iter().enumerate() {
             let running = programs.iter().find(|one| one.switches.contains(&index));
             let Some(Running { program, .. }) = running else { continue };
-            let runtime =
-                switch.runtime_json.as_deref().map(|file| self.beside(file)).transpose()?;
-            let files: Vec<PathBuf> = runtime.into_iter().collect();
-            let at = network.switch(name, with_entries(program, &files, options, way, arguments)?);
+            // The commands come first, as in the tutorials.
+            let files = switch.cli_input.iter().chain(&switch.runtime_json);
+            let files: Vec<PathBuf> =
+                files.map(|file| self.beside(file)).collect::<Result<_, _>>()?;
+            let (own, of_files) = with_entries(program, &files, options, way, arguments)?;
+            let at = network.switch(name, own);
             let mut queues = Configuration::default();
-            for file in &files {
-                queues.0.extend(entries::queues(file)?.0);
-            }
+            queues.0.extend(of_files.into_iter().flat_map(|of_file| of_file.0));
             // The topology says more about the switch than the file of its entries.
             queues.0.extend(switch.queues.0.clone());
             network.set_queues(at, queues);

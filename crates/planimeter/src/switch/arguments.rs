@@ -235,8 +235,8 @@ fn device_arguments() -> [Arg; 16] {
                 "Give a port queues between ingress and egress, as 'port=2 rate=10Mbps queues=8 depth=64,96kB', or \
                  set one of them, as 'port=2 queue=7 rate=2Mbps burst=3kB'. v1model's standard_metadata.priority or \
                  PSA's class of service is the number of the queue; the largest is the most urgent. The switch \
-                 reports how exactly it paced packets. It has one worker then. Clients can change queues while \
-                 traffic runs; those in --state apply instead of these. docs/queues.md has all keys.",
+                 reports how exactly it paced packets. The first of its workers serves all queues. Clients can \
+                 change queues while traffic runs; those in --state apply instead of these. docs/queues.md has all keys.",
             ),
         Arg::new("workers")
             .long("workers")
@@ -271,7 +271,10 @@ fn device_arguments() -> [Arg; 16] {
             .long("runtime-json")
             .value_name("FILE")
             .value_parser(value_parser!(PathBuf))
-            .help("The first entries, and the program, in the format of the p4lang tutorials"),
+            .help(
+                "The first entries, and the program, in the format of the p4lang tutorials; or commands of \
+                 simple_switch_CLI",
+            ),
         Arg::new("state")
             .long("state")
             .value_name("FILE")

@@ -19,6 +19,7 @@ use softswitch::runtime_json::RuntimeJson;
 use softswitch::{DeviceConfig, Durability, V1ModelSettings};
 
 use super::arguments;
+use crate::entry_commands::{self, Asked};
 use crate::failure::Failure;
 use crate::program;
 use crate::storage::Stored;
@@ -205,12 +206,22 @@ impl Planned {
         }
     }
 
-    /// Adds the entries of the `runtime.json` file at `path` to the device, and the pipeline that
-    /// the file names if no other program was given.
+    /// Adds the entries of the file at `path` to the device: those of a `runtime.json`, with the
+    /// pipeline that it names if no other program was given, or those that commands of
+    /// simple_switch_CLI write.
     fn take_runtime_json(&mut self, path: &Path) -> Result<(), Failure> {
         let wrong =
             |error: &dyn fmt::Display| Failure::input(format!("{}: {error}", path.display()));
-        let runtime = RuntimeJson::parse(&program::read(path)?).map_err(|error| wrong(&error))?;
+        let text = program::read(path)?;
+        if entry_commands::has_commands(&text) {
+            let p4info = self.pipeline.as_ref().and_then(|pipeline| pipeline.p4info.as_ref());
+            let none = || wrong(&"its commands need a program; give it with --p4");
+            let Asked { updates, queues } =
+                entry_commands::run(path, &text, p4info.ok_or_else(none)?)?;
+            (self.updates, self.queues) = (updates, queues);
+            return Ok(());
+        }
+        let runtime = RuntimeJson::parse(&text).map_err(|error| wrong(&error))?;
         if self.pipeline.is_none() {
             let (Some(p4info), Some(program)) = (&runtime.p4info, &runtime.bmv2_json) else {
                 return Err(wrong(&"it names no p4info and bmv2_json; give the program with --p4"));

@@ -202,6 +202,50 @@ fn scenarios_are_compared_on_both_paths() {
     }
 }
 
+/// Strings have numbers in scenarios too: the same on all paths, and none that the script itself
+/// uses.
+#[test]
+fn scenarios_have_strings_of_translated_types() {
+    let file = r#"
+        packet_bytes = 60
+        [part.vrf]
+        script = "add vrf_of 1 port:\"Ethernet0\" set_vrf(vrf:\"vrf-80\")"
+        [part.hosts]
+        repeat = 6
+        script = """
+        add routes vrf:"vrf-80" dst:10.0.0.{n}/32 set_nexthop(nexthop:"next-{n}")
+        add nexthops nexthop:"next-{n}" forward(port:"Ethernet{4 * n + 4}", src:0xf2, dst:0xb{n})
+        packet "Ethernet0" 0000000000ee 0000000000ff 0800 4500002a 12340000 4011 0000 0a000101 0a00000{n}
+        """
+        [part.taken]
+        script = "add nexthops nexthop:0 forward(port:0, src:1, dst:1)"
+        [[scenario]]
+        name = "strings"
+        parts = ["vrf", "hosts", "taken"]
+    "#;
+    let (_, result) = measured("programs/vrf.p4", file, &[]);
+    let point = &result["points"][0];
+    assert_eq!(point["leaving"].as_u64(), Some(6));
+    let entries = point["entries"].as_array().expect("entries");
+    let nexthops = entries.iter().find(|one| one["table"].as_str() == Some("ingress.nexthops"));
+    assert_eq!(nexthops.expect("entries")["entries"].as_u64(), Some(7), "{entries:?}");
+    let cases = point["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), 2);
+    for case in cases {
+        assert_eq!(case["checked"], case["processed"], "{case}");
+        assert_eq!((case["wrong"].as_u64(), case["errors"].as_u64()), (Some(0), Some(0)));
+    }
+    let wrong = file.replace("port:\\\"Ethernet0\\\"", "src:\\\"Ethernet0\\\"");
+    assert_ne!(wrong, file);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("scenarios.toml");
+    fs::write(&path, wrong).expect("a file");
+    let output = bench(&["programs/vrf.p4", "--scenarios", &path.to_string_lossy(), "--quiet"]);
+    assert_eq!(output.status.code(), Some(2));
+    let expected = "part `vrf`, line 1: the key src takes no string";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+}
+
 #[test]
 fn a_scenario_that_does_not_fit_the_program_is_named_with_its_place() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -34,13 +34,13 @@ fn switch() -> (Switch, tempfile::TempDir) {
 }
 
 /// Runs one command, given as words.
-fn ctl(switch: &Switch, words: &str) -> Output {
+pub(crate) fn ctl(switch: &Switch, words: &str) -> Output {
     let words = words.split_whitespace();
     planimeter("ctl", &std::iter::once(switch.1.as_str()).chain(words).collect::<Vec<_>>())
 }
 
 /// Runs one command that succeeds, and returns its output.
-fn done(switch: &Switch, words: &str) -> String {
+pub(crate) fn done(switch: &Switch, words: &str) -> String {
     let output = ctl(switch, words);
     assert_eq!(output.status.code(), Some(0), "{words}: {}", stderr(&output));
     stdout(&output)
@@ -141,18 +141,46 @@ value-set write types 34998
 fn packets_and_messages_pass_in_both_directions() {
     let (switch, _folder) = switch();
     done(&switch, "table add exact_match 08:00:00:00:01:22 forward port=2");
-    // A packet is only tried: it would leave by port 2.
+    // A packet is not sent: it would leave by port 2.
     let other = "08000000012208000000011108060000";
     let outcome = done(&switch, &format!("inject 1 {other}"));
     assert!(
         outcome.starts_with("port 2 (") && outcome.ends_with(&format!(": {other}\n")),
         "{outcome}"
     );
+    // Its effects last, unless they are not wanted.
+    let counted = "ports[1]: 1 packets, 16 bytes\n";
+    assert_eq!(done(&switch, "counter read ports 1"), counted);
+    assert_eq!(done(&switch, &format!("inject 1 {other} --without-effects")), outcome);
+    assert_eq!(done(&switch, "counter read ports 1"), counted);
+    // Its trace is text, or JSON in one line.
+    let traced = done(&switch, &format!("inject 1 {other} --without-effects --all-outcomes"));
+    assert!(traced.starts_with("packet on port 1, 16 bytes: ethernet\n"), "{traced}");
+    assert!(traced.contains("exact_match") && traced.ends_with(&outcome), "{traced}");
+    let traced = done(&switch, &format!("--json inject 1 {other} --without-effects --trace"));
+    let traced: serde_json::Value =
+        serde_json::from_str(traced.lines().next().expect("a line")).expect("JSON");
+    assert_eq!((&traced["kind"], &traced["trace"]["port"]), (&"trace".into(), &1.into()));
+    let refused = ctl(&switch, &format!("inject 1 {other} --send --without-effects"));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("cannot leave"), "{}", stderr(&refused));
     let outcome = done(&switch, &format!("--json inject 1 {TO_CONTROLLER}"));
     let outcome: serde_json::Value = serde_json::from_str(outcome.trim()).expect("JSON");
     assert_eq!(outcome["kind"], "packet-in");
     assert_eq!(outcome["metadata"]["port"], "1");
     assert_eq!(outcome["payload"], TO_CONTROLLER);
+    // Its trace has the tables that it passed, without an effect on the outcome, and as JSON.
+    let traced = done(&switch, &format!("inject 1 {other} --trace"));
+    assert!(
+        traced.contains("exact_match") && traced.ends_with(&format!(": {other}\n")),
+        "{traced}"
+    );
+    let valued = done(&switch, &format!("inject 1 {other} --values"));
+    assert!(valued.len() > traced.len(), "{valued}");
+    let json = done(&switch, &format!("--json inject 1 {other} --all-outcomes"));
+    let first = json.lines().next().expect("a line");
+    let first: serde_json::Value = serde_json::from_str(first).expect("JSON");
+    assert!(first["kind"] == "trace" && first["trace"].is_object(), "{first}");
     // A listener is primary and gets what is injected for good. The arbitration shows that it is.
     let listen = || start(&switch, &["listen", "packets", "--count", "1"]);
     let mut listener = listen();

@@ -205,6 +205,32 @@ fn packets_between_random_requests_show_no_fault() {
     assert!(!text.contains("packets on port"), "all could be sent: {text}");
 }
 
+/// The program has 31 tables, most of which have strings, constraints or references.
+#[test]
+fn random_requests_reach_the_tables_of_a_large_program() {
+    for checks in [&[][..], &["--check-references"]] {
+        let command = Command::new(env!("CARGO_BIN_EXE_planimeter"));
+        let switch = Switch::of(command, "programs/middleblock.p4", checks);
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+        let run = place("fuzz");
+        let words = [&switch.1, "--fuzz", "--requests", "600", "--seed", "5", "-q", "-o", &run];
+        let output = planimeter("dut", &words);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        let text = stdout(&output);
+        for reason in ["translated", "refers_to", "no number", "refuses an entry"] {
+            assert!(!text.contains(reason), "{reason}: {text}");
+        }
+        let run = place("conformance");
+        let output = planimeter("dut", &[&switch.1, "--conformance", "-q", "-o", &run]);
+        assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+        let result = document::result(Path::new(&run));
+        let rows = result["sections"][0]["tables"][1]["rows"].as_array().expect("rows");
+        let met = rows.iter().filter(|row| row[4] == "met").count();
+        assert!(met > 60, "{met} requirements were tried");
+    }
+}
+
 #[test]
 fn what_cannot_be_measured_says_why() {
     let nobody = planimeter("dut", &["127.0.0.1:1", "--quick"]);
@@ -301,6 +327,55 @@ fn packets_show_when_a_switch_obeys() {
             }
         }
     }
+}
+
+#[test]
+fn packets_pass_beside_updates_of_several_controllers_reads_and_a_full_table() {
+    let Some(namespace) = network() else { return };
+    let ports = ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
+    let command = namespace.command(env!("CARGO_BIN_EXE_planimeter"));
+    let switch = Switch::of(command, "programs/l2.p4", &ports);
+    let before = state(&namespace, &switch);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let tests = "updates,reads,capacity";
+    let mut command = with_packets(&namespace, &switch, tests, "l2.p4", &run);
+    command.args(["--quick", "--controllers", "2", "--batch", "10", "--entries", "3k"]);
+    let output = command.output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let result = document::result(&run);
+    let rows = |section: usize, caption: &str| -> Vec<serde_json::Value> {
+        let tables = result["sections"][section]["tables"].as_array().expect("tables");
+        let table = tables.iter().find(|table| table["caption"] == caption);
+        let table = table.unwrap_or_else(|| panic!("{caption}: {}", stdout(&output)));
+        table["rows"].as_array().expect("rows").clone()
+    };
+    let controllers = rows(0, "Updates by controllers");
+    let counts: Vec<Option<f64>> = controllers.iter().map(|row| row[1]["value"].as_f64()).collect();
+    assert_eq!(counts.iter().filter(|count| **count == Some(2.0)).count(), 3, "{counts:?}");
+    assert_eq!(rows(0, "Updates beside packets").len(), 6);
+    let sections = result["sections"].as_array().expect("sections");
+    let place = |id: &str| sections.iter().position(|one| one["id"] == id).expect("the section");
+    let capacity = place("capacity");
+    let tables = [
+        (0, "Packets beside updates", 4),
+        (place("reads"), "Packets beside reads", 2),
+        (capacity, "Packets by occupancy", 8),
+    ];
+    for (section, caption, count) in tables {
+        let rows = rows(section, caption);
+        assert_eq!(rows.len(), count, "{caption}");
+        for row in rows {
+            assert!(row[2]["value"].as_f64().is_some_and(|sent| sent > 0.0), "{caption}: {row}");
+        }
+    }
+    assert_eq!(rows(capacity, "Updates by occupancy of the full table").len(), 4);
+    let figures = rows(capacity, "Capacity");
+    let memory = figures.iter().find(|row| row[0] == "memory of the switch, full");
+    let memory = memory.expect("the switch is a process of this host");
+    assert!(memory[1]["value"].as_f64().is_some_and(|bytes| bytes > 1e6), "{memory}");
+    assert_eq!(state(&namespace, &switch), before);
+    browser::check(&run);
 }
 
 #[test]
@@ -450,12 +525,13 @@ fn measure_slow_path(namespace: &Namespace, program: &str, cpu_port: &str) {
     let section = &result["sections"][0];
     assert_eq!(section["id"], "slow-path");
     let rows = |table: usize| section["tables"][table]["rows"].as_array().expect("rows");
-    assert_eq!((rows(0).len(), rows(1).len(), rows(2).len()), (2, 6, 3), "{}", stdout(&output));
+    let lengths = [0, 1, 2, 3].map(|table| rows(table).len());
+    assert_eq!(lengths, [2, 6, 1, 3], "{}", stdout(&output));
     for rates in rows(0) {
         assert!(rates[2]["value"].as_f64().expect("a rate") > 0.0, "{rates}");
     }
-    assert_eq!(rows(2)[1][0], "the response to the Write request");
-    for reaction in rows(2) {
+    assert_eq!(rows(3)[1][0], "the response to the Write request");
+    for reaction in rows(3) {
         assert!(reaction[3]["value"].as_f64().expect("a count") > 0.0, "{reaction}");
     }
     for (direction, loads) in ["packet-in", "packet-out"].into_iter().zip(rows(1).chunks(3)) {
@@ -722,7 +798,7 @@ fn a_file_of_entries_that_cannot_be_used_says_why() {
     };
     let good = std::fs::read_to_string(routes(folder.path(), 3)).expect("it is there");
     let cases = [
-        (file("a.json", &good.replace("routes", "paths")), "has no table 'paths'"),
+        (file("a.json", &good.replace("routes", "paths")), "there is no table 'paths'"),
         (
             file("b.json", &good.replace("10.0.2.0", "10.0.1.0")),
             "update 4: it has the key of update 3",

@@ -790,28 +790,86 @@ fn the_script_of_the_data_centre_switch_reaches_all_of_it() {
     assert!(missed.is_empty(), "{missed:?}");
 }
 
+/// The trace of a routed packet through the 31 tables of a switch fits a screen, and has the
+/// strings of controllers beside their numbers, with and without what could have happened
+/// otherwise.
+#[test]
+fn a_trace_through_a_large_program_fits_a_screen() {
+    const SCREEN: usize = 50;
+    let example = |name: &str| program(&format!("../examples/middleblock/{name}"));
+    let (ports, entries) = (example("ports.toml"), example("entries.json"));
+    let (middleblock, script) = (program("middleblock.p4"), example("routed.stf"));
+    for flag in ["--trace", "--all-outcomes"] {
+        let output = planimeter(&[
+            "stf",
+            flag,
+            "--mappings",
+            &ports,
+            "--entries",
+            &entries,
+            &middleblock,
+            &script,
+        ]);
+        let printed = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{printed}{}", text(&output.stderr));
+        let traces: Vec<&str> = printed.split("routed.stf:").skip(1).collect();
+        assert!(traces.len() >= 2, "{printed}");
+        for trace in &traces {
+            assert!(trace.lines().count() <= SCREEN, "{trace}");
+            assert!(trace.lines().all(|line| line.chars().count() <= 200), "{trace}");
+        }
+        for part in [
+            "packet on port \"Ethernet0\" (1)",
+            "set_vrf(vrf_id = \"vrf-80\" (0x",
+            "port \"Ethernet4\" (2), 46 bytes",
+            "tables missed without effect",
+        ] {
+            assert!(traces[0].contains(part), "no {part} in {}", traces[0]);
+        }
+    }
+    // The script of all tables has the packets with the longest traces.
+    let output = planimeter(&["stf", "--all-outcomes", &middleblock]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{printed}{}", text(&output.stderr));
+    for trace in printed.split("middleblock.stf:").skip(1) {
+        assert!(trace.lines().count() <= SCREEN, "{trace}");
+    }
+}
+
 /// Strings in entries have the numbers that files of `--mappings` give or that a switch assigns.
 #[test]
 fn entries_with_strings_are_installed_by_their_numbers() {
     let example = |name: &str| program(&format!("../examples/middleblock/{name}"));
     let (ports, entries) = (example("ports.toml"), example("entries.json"));
     let (middleblock, script) = (program("middleblock.p4"), example("routed.stf"));
-    let run = |mappings: &str| {
+    let run = |mappings: &str, script: &str| {
         let arguments = ["stf", "--every-port", "--path", "compiled", "--mappings", mappings];
-        let files = ["--entries", entries.as_str(), middleblock.as_str(), script.as_str()];
+        let files = ["--entries", entries.as_str(), middleblock.as_str(), script];
         planimeter(&[&arguments[..], &files].concat())
     };
-    let output = run(&ports);
-    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
-    // With other numbers for the same names, the packet leaves by another port.
     let scratch = scratch();
     let other = file(&scratch, "other.toml", "[port_id_t]\nEthernet0 = 1\nEthernet4 = 7\n");
-    let output = run(&other);
+    // The script has the names of the entries, whatever their numbers are. Only the header of the
+    // packet to the controllers, which it writes byte by byte, has numbers.
+    let output = run(&ports, &script);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let output = run(&other, &script);
+    let printed = text(&output.stdout) + &text(&output.stderr);
+    assert!(printed.contains("routed.stf: 1 failure, 2 packets"), "{printed}");
+    assert!(printed.contains("the packet on port 255"), "{printed}");
+    // With numbers in the script, those of the names decide.
+    let names = fs::read_to_string(&script).expect("the script");
+    let numbers = names.replace("\"Ethernet0\"", "1").replace("\"Ethernet4\"", "2");
+    assert_ne!(names, numbers);
+    let numbers = file(&scratch, "numbers.stf", &numbers);
+    let output = run(&ports, &numbers);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let output = run(&other, &numbers);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let printed = text(&output.stdout) + &text(&output.stderr);
     assert!(printed.contains("by port 7, where nothing expects it"), "{printed}");
     let wrong = file(&scratch, "wrong.toml", "[port_id_t]\nEthernet0 = 1\nEthernet4 = 512\n");
-    let output = run(&wrong);
+    let output = run(&wrong, &script);
     assert_eq!(output.status.code(), Some(2));
     let message = "wrong.toml: line 3: type port_id_t: the number 512 needs more than 9 bits";
     assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));

@@ -1,7 +1,13 @@
 //! Tests of ports with queues as a user has them: `stf --topology` in virtual time, and `bound` for
 //! the same topology.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use crate::command::{planimeter, stderr, stdout};
+use crate::ctl::{ctl, done};
+use crate::switch::Switch;
 
 const TOPOLOGY: &str = "examples/queues/topology.json";
 const PROGRAM: &str = "examples/queues/queues.p4";
@@ -80,4 +86,101 @@ fn a_switch_refuses_queues_that_it_cannot_serve() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(stderr(&output).contains(reason), "{arguments:?}: {}", stderr(&output));
     }
+}
+
+/// Starts a switch without a program, whose files may have `blocks` of 512 bytes each.
+fn switch_with_limit(state: &Path, blocks: &str) -> Switch {
+    let mut command = Command::new("sh");
+    // A write beyond the limit fails, as on a full disk, instead of ending the process.
+    command.args(["-c", "trap '' XFSZ; ulimit -S -f \"$1\"; shift; exec \"$@\"", "sh", blocks]);
+    command.arg(env!("CARGO_BIN_EXE_planimeter")).stderr(Stdio::null());
+    let (state, capture) = (state.display().to_string(), state.with_extension("pcap"));
+    let port = format!("2@pcap:,{}", capture.display());
+    Switch::of(command, "--no-p4", &["-i", &port, "--state", &state])
+}
+
+/// Queues that cannot be stored for a restart are refused and undone: the switch keeps those of the
+/// last change that it has confirmed, and has them after a restart.
+#[test]
+fn queues_that_cannot_be_stored_are_refused_and_undone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = folder.path().join("state");
+    let switch = switch_with_limit(&state, "8");
+    let mut confirmed = String::new();
+    let mut is_refused = false;
+    // A change with 64 queues takes several hundred bytes.
+    for rate in 1..40 {
+        let output = ctl(&switch, &format!("queue set port=2 queue=63 rate={rate}Mbps"));
+        if output.status.success() {
+            confirmed = done(&switch, "queue dump");
+            continue;
+        }
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        let reason = "It was undone, because it cannot be stored for a restart";
+        assert!(text.contains(reason), "{text}");
+        is_refused = true;
+        break;
+    }
+    assert!(is_refused && confirmed.contains("queue=63 rate="), "{confirmed}");
+    assert_eq!(done(&switch, "queue dump"), confirmed);
+    assert!(done(&switch, "queue show").lines().count() == 64, "the worker has the queues too");
+    drop(switch);
+    let switch = switch_with_limit(&state, "unlimited");
+    assert_eq!(done(&switch, "queue dump"), confirmed);
+    // With room again, changes are taken again.
+    done(&switch, "queue set port=2 queue=63 rate=77Mbps");
+}
+
+/// Runs a script in which a source sends this many packets through two switches, whose queues are
+/// always full. Returns the largest resident memory of the process in KiB.
+fn memory_of(packets: u64) -> u64 {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (script, output) = (folder.path().join("many.stf"), folder.path().join("output"));
+    // Packets of 60 bytes come each 240 us, and s1 sends one each 480 us.
+    let text = format!(
+        "at 0s every 240us times {packets}\nsource h1 length 60 020000000002 020000000001 0800\n\
+         check_packets h1 h2 >= {}\ncheck_delay h1 h2 max <= 20ms\n",
+        packets / 2
+    );
+    std::fs::write(&script, text).expect("a script");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_planimeter"))
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(["stf", "--topology", TOPOLOGY, PROGRAM])
+        .arg(&script)
+        .stdout(std::fs::File::create(&output).expect("a file"))
+        .spawn()
+        .expect("the command runs");
+    // The peak of the resident memory (proc(5), `VmHWM`), until the process is gone.
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    let ended = loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        peak = number.unwrap_or(0).max(peak);
+        if let Some(ended) = child.try_wait().expect("its state") {
+            break ended;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let output = std::fs::read_to_string(&output).expect("its output");
+    assert!(ended.success(), "{output}");
+    assert!(output.contains(&format!("passed, {packets} packets")), "{output}");
+    assert!(peak > 0, "the memory was read");
+    peak
+}
+
+/// Ten times as many packets take no more memory. The environment variable `PLANIMETER_PACKETS`
+/// makes the long run longer, such as 10000000.
+#[test]
+fn the_memory_of_a_network_does_not_grow_with_its_packets() {
+    const SHORT: u64 = 4_000;
+    /// The growth in KiB that is not from packets: what the allocator keeps.
+    const SLACK: u64 = 2048;
+    let wanted = std::env::var("PLANIMETER_PACKETS").ok();
+    let long = wanted.map_or(10 * SHORT, |text| text.parse().expect("a number of packets"));
+    let (short, long_peak) = (memory_of(SHORT), memory_of(long));
+    println!("{SHORT} packets: {short} KiB, {long} packets: {long_peak} KiB");
+    assert!(long_peak <= short + SLACK, "{short} KiB, and {long_peak} KiB for {long} packets");
 }

@@ -26,7 +26,12 @@ fn run(program: &str, example: &str, arguments: &[&str]) -> (Option<i32>, String
 }
 
 fn passes(example: &str) {
-    let program = file(&format!("{example}.p4"));
+    passes_with(example, example);
+}
+
+/// Checks that the script of an example passes with a program, on both paths.
+fn passes_with(program: &str, example: &str) {
+    let program = file(&format!("{program}.p4"));
     let (status, interpreted) = run(&program, example, &[]);
     assert_eq!(status, Some(0), "{interpreted}");
     assert_eq!(run(&program, example, &["--path", "compiled"]), (Some(0), interpreted));
@@ -44,9 +49,14 @@ fn changed(folder: &Path, example: &str, from: &str, to: &str) -> String {
 }
 
 /// Checks that a script fails with a changed program, for this reason.
-fn fails(example: &str, [from, to]: [&str; 2], reason: &str) {
+fn fails(example: &str, change: [&str; 2], reason: &str) {
+    fails_with(example, example, change, reason);
+}
+
+/// Checks that the script of an example fails with a changed program, for this reason.
+fn fails_with(program: &str, example: &str, [from, to]: [&str; 2], reason: &str) {
     let folder = tempfile::tempdir().expect("a folder");
-    let program = changed(folder.path(), example, from, to);
+    let program = changed(folder.path(), program, from, to);
     let (status, output) = run(&program, example, &[]);
     assert_eq!(status, Some(1), "{output}");
     assert!(output.contains(reason), "{output}");
@@ -77,6 +87,56 @@ fn pie_settles_at_its_reference() {
     passes("pie");
     fails("pie", ["REFERENCE = 15000", "REFERENCE = 100000"], "expected <= 20ms");
     fails("pie", ["lot < chance", "false"], "expected <= 20ms");
+}
+
+/// Senders that react to drops fill any queue behind tail drop. CoDel and PIE hold the delay near
+/// their targets, and ECN near its threshold, and the link stays as busy.
+#[test]
+fn queue_management_holds_the_delay_of_senders_that_react() {
+    for example in ["codel", "pie", "ecn"] {
+        passes_with(example, &format!("{example}_senders"));
+    }
+    // The counts are those of a second simulation of the queue, the senders and the two programs,
+    // which shares no code with ours. Marks cost no packet.
+    for (example, counts) in [
+        (
+            "codel",
+            [
+                "12624 packets, 12540 arrived, 0 of them with a mark, 84 lost; 81 times",
+                "12537 packets, 12454 arrived, 0 of them with a mark, 83 lost; 80 times",
+            ],
+        ),
+        (
+            "ecn",
+            [
+                "12584 packets, 12584 arrived, 2524 of them with a mark, 0 lost; 253 times",
+                "12416 packets, 12416 arrived, 2513 of them with a mark, 0 lost; 250 times",
+            ],
+        ),
+    ] {
+        let program = file(&format!("{example}.p4"));
+        let (_, output) = run(&program, &format!("{example}_senders"), &[]);
+        for count in counts {
+            assert!(output.contains(&format!("sender h1 > h2: {count}")), "{count}: {output}");
+        }
+    }
+    // Tail drop, since the packets of these senders understand no marks: 500 packets may wait.
+    let (status, output) = run(&file("ecn.p4"), "codel_senders", &[]);
+    assert_eq!(status, Some(1), "{output}");
+    assert!(output.contains("expected <= 8ms") && !output.contains("expected >= "), "{output}");
+    fails_with("codel", "codel_senders", ["TARGET = 5000", "TARGET = 50000"], "expected <= 8ms");
+    fails_with("pie", "pie_senders", ["lot < chance", "false"], "expected <= 20ms");
+    fails_with("ecn", "ecn_senders", ["THRESHOLD = 8", "THRESHOLD = 80"], "expected <= 8ms");
+}
+
+/// The depths in the script are those of a model of the queue that is independent of ours.
+#[test]
+fn route_inspection_tells_where_the_queue_is() {
+    passes("mri");
+    fails("mri", ["standard.deq_qdepth", "standard.enq_qdepth"], "differs");
+    // Behind a record that the checksum does not cover, the packet would be dropped by its receiver.
+    fails("mri", ["sum + (depth >> 16) + (depth & 0xffff)", "sum"], "differs");
+    fails("mri", ["headers.ipv4.ihl + 2", "headers.ipv4.ihl + 1"], "differs");
 }
 
 #[test]
@@ -222,6 +282,8 @@ fn statements_of_networks_are_refused_elsewhere_and_name_what_is_wrong() {
     let program = file("ecn.p4");
     for (text, status, reason) in [
         ("source h9 00", 2, "'h9' is not a port"),
+        ("sender h1 h9 until 1s 00", 2, "'h9' is not a port"),
+        ("sender h1 h2 until 1s back 0s 00", 2, "an acknowledgement takes some time"),
         ("check_delay h1 h9 max < 1ms\nsource h1 00", 2, "'h9' is not a port"),
         ("check_delay h1 h2 most < 1ms", 2, "expected `min`, `mean`, `max` or a share"),
         ("source h1 length 3 00000000", 2, "the length is 3; it must be from 4"),

@@ -21,6 +21,7 @@ use super::super::section::{Beside, Measured, ratios};
 use crate::bench::PAPER;
 use crate::environment::{Environment, SEED};
 use crate::failure::Failure;
+use crate::invocation;
 use crate::program;
 
 const NAME: &str = "planimeter switch on veth";
@@ -194,7 +195,7 @@ fn measure(environment: &Environment<'_>) -> Result<Results, Failure> {
 }
 
 fn in_namespace(environment: &Environment<'_>) -> Result<Results, Failure> {
-    let program = std::env::current_exe().map_err(Failure::run)?;
+    let program = invocation::executable()?;
     let switch = SwitchProcess::start(&program, ProgramPath::Compiled, [(1, "switch")]);
     let switch = switch.map_err(Failure::run)?;
     let wire = Wire::open("generator", SEED).map_err(Failure::run)?;

@@ -1,34 +1,33 @@
-//! Strings of translated types in entries (`@p4runtime_translation`): scripts have numbers only.
+//! Strings of translated types in entries (`@p4runtime_translation`), in place of which scripts get
+//! their numbers.
 
 use std::sync::Arc;
 
+use entities::EntityError;
 use entities::schema::TranslatedTypeId;
 use entities::value::encode;
-use entities::{EntityError, PortNames, Translations, Used};
-use ir::Program;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::config::{P4Info, P4NamedType};
 use p4runtime::proto::v1::{
     Update, entity::Entity, field_match::FieldMatchType, table_action::Type as ActionType,
 };
+use pipeline::Translated;
 
 use crate::failure::Failure;
 
 /// The strings of a program and their numbers, those that the program gives and those that entries
-/// are assigned.
+/// and scripts are assigned.
 #[derive(Debug)]
 pub(crate) struct Strings {
     schema: Arc<Schema>,
-    translations: Arc<Translations>,
+    translated: Arc<Translated>,
 }
 
 impl Strings {
-    /// Creates the strings of a program with this P4Info.
-    pub(crate) fn new(program: &Program, p4info: P4Info) -> Result<Self, Failure> {
+    /// Creates the strings of a program with this P4Info and these translated types.
+    pub(crate) fn new(p4info: P4Info, translated: Arc<Translated>) -> Result<Self, Failure> {
         let schema = Schema::new(p4info).map_err(Failure::input)?;
-        let none = PortNames::default();
-        let translations = pipeline::translations(schema.objects(), program, &none);
-        Ok(Self { translations: translations.map_err(Failure::input)?, schema })
+        Ok(Self { schema, translated })
     }
 
     /// Returns the P4Info of the program.
@@ -99,9 +98,7 @@ impl Strings {
 
     /// Returns the number of a string, which is assigned one if it has none.
     fn number(&self, of: TranslatedTypeId, text: &[u8]) -> Result<u128, EntityError> {
-        // Nothing is deleted, so the assignment stays, and no number becomes free.
-        let _ = self.translations.assign(of, text, &mut Used::default)?;
-        let number = self.translations.number(of, text);
-        number.ok_or_else(|| self.translations.unknown(of, text))
+        let number = self.translated.number(of, text)?.to_u128();
+        number.ok_or_else(|| self.translated.translations().unknown(of, text))
     }
 }

@@ -6,6 +6,7 @@ use pipeline::Switch;
 use stf::{Options as RunOptions, run};
 
 use super::*;
+use crate::translated;
 
 /// The P4 source of a program with a key of each match kind, a multicast group and a clone session.
 const PROGRAM: &str = r#"
@@ -62,8 +63,8 @@ fn a_file_of_the_tutorials_installs_its_entries() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("s1-runtime.json");
     std::fs::write(&path, ENTRIES).expect("a file");
-    let strings = Strings::new(&program, p4info).expect("strings");
-    let script = script(&path, &strings).expect("a script");
+    let strings = Strings::new(p4info, translated::of(&program).expect("types")).expect("strings");
+    let script = read(&path, &strings).expect("a script").script;
     let mut switch = Switch::new(program).expect("a switch");
     let options = RunOptions { strict: true, ..RunOptions::default() };
     let report = run(&mut switch, &script, options).expect("it fits the program");
@@ -102,7 +103,8 @@ fn strings_of_translated_types_have_numbers() {
     let script_of = |entries: &str| {
         std::fs::write(&path, entries).expect("a file");
         let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
-        script(&path, &Strings::new(&program, p4info).expect("strings"))
+        let strings = Strings::new(p4info, translated::of(&program).expect("types"));
+        read(&path, &strings.expect("strings")).map(|entries| entries.script)
     };
     let statement = |text: &str| Script::parse(text).expect("a script").statements[0].kind.clone();
     let kinds: Vec<_> =
@@ -119,4 +121,31 @@ fn strings_of_translated_types_have_numbers() {
     let error = script_of(&entries.replace("\"port\": \"1\"", "\"port\": \"600\""));
     let error = error.expect_err("ports have nine bits").to_string();
     assert!(error.contains("entry 1: the port 600 needs more than the 9 bits"), "{error}");
+}
+
+/// Ports of replicas are numbers, or strings of the program's type of ports.
+#[test]
+fn replicas_have_ports_with_strings() {
+    let source = include_str!("../../../../../programs/vrf.p4");
+    let program = crate::program::embedded("vrf.p4", source).expect("a program");
+    let entries = r#"{ "table_entries": [
+        { "table": "nexthops", "match": { "nexthop": "to-b" }, "action_name": "forward",
+          "action_params": { "port": "Eth \"4\"", "src": 1, "dst": 2 } } ],
+      "clone_session_entries": [ { "clone_session_id": 3, "replicas": [
+        { "egress_port": "Eth \"4\"" } ] }, { "clone_session_id": 4, "replicas": [
+        { "egress_port": "7" } ] } ] }"#;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("runtime.json");
+    std::fs::write(&path, entries).expect("a file");
+    let p4info = p4lang::p4info::generate(&program).expect("a P4Info");
+    let types = translated::of(&program).expect("types");
+    let strings = Strings::new(p4info, std::sync::Arc::clone(&types)).expect("strings");
+    let script = read(&path, &strings).expect("a script").script;
+    let mut switch = Switch::new(program).expect("a switch");
+    switch.set_translated(types);
+    let options = RunOptions { strict: true, ..RunOptions::default() };
+    run(&mut switch, &script, options).expect("it fits the program");
+    let port = |session| switch.clone_session(session).expect("a session").replicas[0].port;
+    // The string of the parameter is the first one, so its number is the least.
+    assert_eq!((port(3), port(4)), (0, 7));
 }

@@ -21,6 +21,11 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "its standby is the one above",
     ),
     (
+        "docs/testgen.md",
+        "planimeter testgen acl.p4 --equivalent",
+        "programs of the reader's; crates/symbolic/tests/equivalence.rs has such",
+    ),
+    (
         "docs/scale.md",
         "planimeter probe -c 127.0.0.1:6653 -n 8000",
         "8,000 switches; crates/probe/tests has as many as a test may",
@@ -46,6 +51,11 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "",
         "planimeter bench programs/middleblock.p4 --scenarios",
         "minutes without optimisation; tests/verbs/bench.rs compares scenarios",
+    ),
+    (
+        "docs/ctl.md",
+        "planimeter ctl 127.0.0.1:9559 --tls-ca",
+        "with certificates of the reader; tests/verbs/ctl_secured.rs makes some",
     ),
     ("docs/performance.md", "planimeter dut ADDRESS", "a switch of the reader; tests/verbs/dut.rs"),
     (
