@@ -135,7 +135,14 @@ impl<F: StoredFile> Draft<F> {
         let path = beside.with_file_name(name);
         let file = storage.create_new(&path)?;
         let number = Number(storage.random());
-        let list = List { file, number, tip: Tip::START, durable: Sequence(0), marks: 0 };
+        let list = List {
+            file,
+            number,
+            tip: Tip::START,
+            durable: Sequence(0),
+            marked: Sequence(0),
+            marks: 0,
+        };
         let draft = Self { path, list };
         let begun = draft.list.file.try_lock();
         match begun.and_then(|()| write_full(&draft.list.file, 0, &new_header(number))) {
@@ -182,7 +189,7 @@ impl<F: StoredFile> Draft<F> {
             let Tip { length, sequence, .. } = self.list.tip;
             self.list.file.sync()?;
             for _ in 0..2 {
-                self.list.write_mark(Mark { durable: sequence, length })?;
+                self.list.mark(Mark { durable: sequence, length })?;
             }
             self.list.file.sync()?;
             self.list.durable = sequence;

@@ -86,10 +86,11 @@ impl<S: Storage> Journal<S> {
         file.sync().map_err(failed)?;
         storage.sync_directory(path).map_err(failed)?;
         let tip = Tip { length: end.offset, sequence: end.sequence, chain: end.chain };
-        let mut list = List { file, number, tip, durable: end.sequence, marks: 0 };
+        let mut list =
+            List { file, number, tip, durable: end.sequence, marked: mark.durable, marks: 0 };
         if end.durable < end.sequence {
-            // A failure is harmless, because later records repeat the number in the mark.
-            let _ = list.write_mark(Mark { durable: tip.sequence, length: tip.length });
+            // If it cannot be written, the next sync writes it.
+            let _ = list.mark(Mark { durable: tip.sequence, length: tip.length });
         }
         Ok((Self::new(storage, path, list), torn))
     }
@@ -167,20 +168,22 @@ impl<S: Storage> Journal<S> {
     ///
     /// Returns an error if the file handle cannot be duplicated.
     pub fn begin_sync(&self) -> io::Result<Option<SyncJob<S::File>>> {
-        let List { file, number, tip, durable, .. } = &self.list;
-        if tip.sequence == *durable || self.closed.is_some() {
+        let List { file, number, tip, marked, .. } = &self.list;
+        if tip.sequence == *marked || self.closed.is_some() {
             return Ok(None);
         }
         let mark = Mark { durable: tip.sequence, length: tip.length };
         Ok(Some(SyncJob { file: file.handle()?, number: *number, mark }))
     }
 
-    /// Records the outcome of a sync. After a failure, it is unknown which records are on the
-    /// storage medium, so the journal accepts no more records.
+    /// Records the outcome of a sync, also in the file: without the mark there, a damaged record
+    /// that was synced could be mistaken for an interrupted write. If only the mark cannot be
+    /// written, the next sync tries again. If the medium failed, it is unknown which records are on
+    /// it, so the journal accepts no more records.
     ///
     /// # Errors
     ///
-    /// Returns an error if the sync failed.
+    /// Returns an error if the sync failed, or if its mark could not be written.
     pub fn end_sync(
         &mut self,
         job: &SyncJob<S::File>,
@@ -191,11 +194,9 @@ impl<S: Storage> Journal<S> {
             return Err(self.io(cause));
         }
         // A list that has replaced this one in the meantime was synced as a whole.
-        if job.number == self.list.number && job.mark.durable > self.list.durable {
-            self.list.durable = job.mark.durable;
-            // A failure is harmless. The mark only helps to recognise damage, and later records
-            // repeat its number.
-            let _ = self.list.write_mark(job.mark);
+        if job.number == self.list.number && job.mark.durable > self.list.marked {
+            self.list.durable = self.list.durable.max(job.mark.durable);
+            self.list.mark(job.mark).map_err(|cause| self.io(cause))?;
         }
         Ok(())
     }
@@ -204,7 +205,7 @@ impl<S: Storage> Journal<S> {
     ///
     /// # Errors
     ///
-    /// Returns an error if the sync fails. The journal then accepts no more records.
+    /// Returns an error if the sync fails, as [`Journal::end_sync`] describes.
     pub fn sync(&mut self) -> Result<(), AppendError> {
         self.check_open()?;
         let Some(job) = self.begin_sync().map_err(|cause| self.io(cause))? else { return Ok(()) };
@@ -212,10 +213,10 @@ impl<S: Storage> Journal<S> {
         self.end_sync(&job, outcome)
     }
 
-    /// Returns the sequence number of the last record that is known to be on the storage medium.
+    /// Returns the sequence number of the last record that the file marks as synced.
     #[must_use]
     pub fn durable(&self) -> Sequence {
-        self.list.durable
+        self.list.marked
     }
 
     /// Returns the sequence number of the last record in the journal.

@@ -11,8 +11,11 @@ pub(crate) struct List<F> {
     pub(crate) file: F,
     pub(crate) number: Number,
     pub(crate) tip: Tip,
-    /// The sequence number of the last record that is known to be on the storage medium.
+    /// The sequence number of the last record that is known to be on the storage medium. The heads of
+    /// later records repeat it.
     pub(crate) durable: Sequence,
+    /// The sequence number of the last record that a mark in the header names as synced.
+    pub(crate) marked: Sequence,
     /// The number of marks that were written to the header since the file was opened or created.
     pub(crate) marks: u64,
 }
@@ -20,10 +23,12 @@ pub(crate) struct List<F> {
 impl<F: StoredFile> List<F> {
     /// Writes a mark, which states which record was synced last, into the header. Marks are written
     /// alternately at two offsets.
-    pub(crate) fn write_mark(&mut self, mark: Mark) -> io::Result<()> {
+    pub(crate) fn mark(&mut self, mark: Mark) -> io::Result<()> {
         let (place, bytes) = mark_at(self.number, self.marks, mark);
+        write_full(&self.file, place, &bytes)?;
         self.marks += 1;
-        write_full(&self.file, place, &bytes)
+        self.marked = mark.durable;
+        Ok(())
     }
 }
 

@@ -335,11 +335,12 @@ impl Shared {
         match state.journal.end_sync(&job, outcome) {
             Ok(()) => {
                 state.synced.send_if_modified(|synced| match synced {
-                    Synced::UpTo(count) if *count < reached => {
-                        *count = reached;
+                    Synced::UpTo(count) if *count >= reached => false,
+                    // After a failure that does not close the journal, a later sync may succeed.
+                    Synced::UpTo(_) | Synced::Failed(_) => {
+                        *synced = Synced::UpTo(reached);
                         true
                     }
-                    _ => false,
                 });
             }
             Err(error) => self.report_failure(&state, &error.to_string()),

@@ -186,8 +186,10 @@ impl Lives {
         let outcome = job.run();
         if process.journal.end_sync(&job, outcome).is_err() {
             self.counts.failed_syncs += 1;
-            self.has_holes = true;
-            process.is_closed = true;
+            // If only the mark of the sync could not be written, the journal stays open.
+            let is_closed = matches!(process.journal.begin_sync(), Ok(None));
+            self.has_holes |= is_closed;
+            process.is_closed |= is_closed;
             return;
         }
         self.counts.syncs += 1;
@@ -309,7 +311,8 @@ impl Lives {
         let lost: Vec<u64> = known.get(found.len()..).unwrap_or_default().to_vec();
         let synced = match end {
             End::Close | End::Crash(Crash::Kill) => self.lists[list].synced,
-            End::Flip { .. } | End::Crash(_) => found.len(),
+            // The start has synced all of them, but may have failed to mark them as synced.
+            End::Flip { .. } | End::Crash(_) => journal.durable().0 as usize,
         };
         self.lists = vec![List { synced: synced.min(found.len()), records: found }];
         self.counts.torn += u64::from(is_torn);

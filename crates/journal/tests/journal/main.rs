@@ -328,6 +328,22 @@ fn after_a_failed_sync_nothing_is_accepted() {
     assert_eq!(journal.durable(), Sequence(0));
 }
 
+/// Checks that a sync counts once the file marks it, and that a later sync writes a missing mark.
+#[test]
+fn a_sync_that_could_not_be_marked_is_repeated() {
+    let disk = SimulatedDisk::new(1);
+    let mut journal = open(&disk, &path()).expect("it is new").journal;
+    journal.append(KNOWN, b"one").expect("there is room");
+    let job = journal.begin_sync().expect("there are handles").expect("there is something");
+    let outcome = job.run();
+    disk.set_fault(Some(Fault::Once(0)));
+    journal.end_sync(&job, outcome).expect_err("the mark cannot be written");
+    assert_eq!(journal.durable(), Sequence(0));
+    journal.append(KNOWN, b"two").expect("the records are unharmed");
+    journal.sync().expect("the disk works again");
+    assert_eq!(journal.durable(), Sequence(2));
+}
+
 /// Checks that opening a journal removes the temporary files of an interrupted replacement, and no
 /// other files.
 #[test]
@@ -399,9 +415,9 @@ fn a_changed_record_before_one_that_names_it_as_synced_is_damage() {
             journal.append(KNOWN, &body(number)).expect("there is room");
         }
         // The write of the mark is the call after the handle is duplicated and the file synced. Its
-        // failure is of no consequence, and leaves any part of the mark.
+        // failure leaves any part of the mark.
         disk.set_fault(Some(Fault::Once(2)));
-        journal.sync().expect("the medium works");
+        journal.sync().expect_err("the mark cannot be written");
         disk.set_fault(None);
         journal.append(KNOWN, &body(4)).expect("there is room");
         drop(journal);
