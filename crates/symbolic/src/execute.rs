@@ -138,7 +138,7 @@ pub(crate) struct Execution {
     pub(crate) cuts: Vec<Cut>,
     /// The copies that packets request.
     pub(crate) copies: Vec<Copied>,
-    /// What happens to packets besides their ends, with the condition under which it does.
+    /// The events of packets, such as clones, each with the condition under which it happens.
     pub(crate) events: Vec<(Event, Term)>,
     /// The conditions under which parsers end, each with the error.
     pub(crate) errors: Vec<(Term, Term)>,
@@ -150,7 +150,7 @@ pub(crate) struct Execution {
     pub(crate) port: Term,
     /// The length of the received packet in bytes.
     pub(crate) length: Term,
-    /// The bits of the received packet, followed by as many as the longest packet has.
+    /// The bits of the received packet, extended to the length of the longest packet.
     pub(crate) packet: Term,
 }
 

@@ -75,7 +75,7 @@ pub(crate) enum Key {
 pub(crate) struct Goals {
     goals: Vec<Goal>,
     known: HashMap<Key, usize>,
-    /// For each goal, the conditions under which packets reach it.
+    /// The conditions under which packets reach each goal.
     guards: Vec<Vec<Term>>,
 }
 

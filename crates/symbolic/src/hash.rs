@@ -41,8 +41,8 @@ pub fn by_name(terms: &mut Terms, name: &str, data: Term) -> Option<Term> {
     encode(terms, &Algorithm::named(name), &HashSettings::default(), data)
 }
 
-/// Returns the CRC of data, with as many bits as its remainder. Each bit of the data is combined
-/// with the top bit of the remainder, which is then shifted and combined with the polynomial.
+/// Returns the CRC of data. Each bit of the data is combined with the top bit of the remainder,
+/// which is then shifted and combined with the polynomial.
 pub fn crc(terms: &mut Terms, data: Term, parameters: &CrcParameters) -> Term {
     let data = padded(terms, data, 8);
     let width = parameters.used_width();
@@ -103,7 +103,7 @@ pub fn ones_complement_difference(terms: &mut Terms, start: Term, data: Term) ->
 /// Returns the one's complement sum of numbers of 16 bits: their sum, whose carries are added to
 /// its low bits in the end, which has the result of adding each at once.
 fn ones_complement_total(terms: &mut Terms, numbers: Vec<Term>) -> Term {
-    // 4,096 words are as many as a term has, and their sum has 28 bits.
+    // The widest term has 4,096 words, whose sum has 28 bits.
     const WIDTH: u32 = 32;
     let mut sums: Vec<Term> =
         numbers.into_iter().map(|number| terms.zero_extend(number, WIDTH)).collect();

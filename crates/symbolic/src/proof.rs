@@ -1,6 +1,6 @@
 //! The check of proofs of unsatisfiability.
 //!
-//! A solver is a large program with heuristics; a check of what it concludes is a small one without.
+//! A solver is a large program with heuristics. The check of its conclusions is small and has none.
 //! Each lemma that a solver reports must follow by unit propagation from the clauses and lemmas
 //! before it: if all its literals are false, propagation reaches a contradiction (Goldberg and
 //! Novikov, "Verification of proofs of unsatisfiability for CNF formulas", DATE 2003). A core is

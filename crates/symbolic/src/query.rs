@@ -241,8 +241,8 @@ impl Context {
         }
     }
 
-    /// Gives an input of a model the values of bits that a query leaves open, unless the model has
-    /// a value of it. Inputs that no query of this context mentions have none.
+    /// Chooses the value of an input for which a model has none, such as an input that no query of
+    /// this context mentions, as `Settings::fill` says.
     pub fn complete(&self, terms: &Terms, model: &mut Model, input: InputId) {
         if !model.contains(input) {
             let value = self.settings.fill.value(terms, input);

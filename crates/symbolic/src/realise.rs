@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The priority of entries. Entries for different keys never match the same packet.
 const PRIORITY: u32 = 10;
 
-/// What the control plane writes.
+/// The entries and settings that the control plane writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
     pub(crate) entries: Vec<Entry>,

@@ -40,7 +40,7 @@ impl Term {
     }
 }
 
-/// Who determines the value of an input.
+/// The party that determines the value of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     /// A test chooses the value, such as that of a bit of a packet or the outcome of a lookup.
@@ -53,7 +53,7 @@ pub enum Source {
 /// The identity of an input: two inputs of the same origin and width are one term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// Who determines the value.
+    /// The party that determines the value.
     pub source: Source,
     /// A number that the caller allots, and that only the caller understands.
     pub id: u64,
@@ -133,7 +133,7 @@ pub enum Operation {
     ShiftRightSigned(Term, Term),
     /// The bits of the first operand above those of the second.
     Concatenate(Term, Term),
-    /// The bits of `of` from `low` on, as many as the result has.
+    /// The bits of `of` from `low` on, up to the width of the result.
     Extract {
         /// The operand.
         of: Term,
@@ -421,7 +421,7 @@ impl Terms {
     }
 }
 
-/// What the constructors share.
+/// The steps that all constructors share.
 impl Terms {
     /// Returns the term with an operation, which is new if there is none yet.
     fn intern(&mut self, operation: Operation, width: u32) -> Term {

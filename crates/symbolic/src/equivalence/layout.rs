@@ -150,7 +150,7 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
     if left_count != right_count {
         return terms.truth(false);
     }
-    // The one with fewer written bytes has as many received bytes more.
+    // The output with fewer emitted bytes has the difference in bytes of the received packet.
     let (left_rest, right_rest) = (left.rest, right.rest);
     let most = left_rest.max(right_rest);
     let first = followed(terms, extended[0], left_rest, most - left_rest);

@@ -1,4 +1,5 @@
-//! What two programs share besides the packet: what a control plane writes under the same name.
+//! The state that two programs share: a control plane writes the same entries, registers and
+//! sessions under the same name.
 
 use crate::execute::{DefaultChoice, Execution, Lookup, Members};
 use crate::term::{Term, Terms};

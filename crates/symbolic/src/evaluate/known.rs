@@ -107,8 +107,8 @@ impl Known {
         Self::under(&least, agreed.bit_and(&self.mask).bit_and(&other.mask))
     }
 
-    /// Multiplies `self` and `other`. The low bits of a product depend only on as many low bits of
-    /// the factors.
+    /// Multiplies `self` and `other`. The lowest n bits of a product depend only on the lowest n bits
+    /// of the factors.
     fn multiply(&self, other: &Self) -> Self {
         let width = self.value.width();
         if self.is_known_zero() || other.is_known_zero() {

@@ -1,5 +1,5 @@
-//! Hashes and checksums. The input of a hash has as many bits as its valid headers have, so a hash
-//! is a choice between the hashes of the inputs of all lengths.
+//! Hashes and checksums. The length of a hash's input depends on which of its headers are valid, so
+//! a hash is a choice between the hashes of the inputs of all lengths.
 
 use super::externs::Call;
 use super::{Executor, Stop, unsupported};
@@ -19,7 +19,7 @@ const MAXIMUM_BITS: u32 = 16_384;
 struct Input {
     condition: Term,
     data: Term,
-    /// The values that the condition gives to validities and lengths.
+    /// The values of validities and lengths under the condition.
     decided: BTreeMap<Term, u64>,
 }
 

@@ -109,7 +109,7 @@ impl Executor<'_> {
         let none = self.terms.zero(3);
         let whole = self.terms.equal(eighth, none);
         let odd = self.terms.not(whole);
-        // The lengths of packets are far below 2^32, so wider numbers need not be added exactly.
+        // The lengths of packets are far below 2^32, so wider numbers need no exact sum.
         let most = self.terms.number(64, u128::from(u32::MAX));
         let is_huge = self.terms.less(most, width);
         let width = self.terms.if_then_else(is_huge, most, width);

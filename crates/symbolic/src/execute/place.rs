@@ -180,7 +180,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// In a parser, stops if `next` or `last` is no element of its stack.
+    /// Stops a parser if `next` or `last` is no element of its stack.
     fn require_element(&self, located: &Located) -> Result<(), Stop> {
         if !self.in_parser {
             return Ok(());

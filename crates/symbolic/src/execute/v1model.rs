@@ -41,7 +41,7 @@ pub(crate) enum Fate {
     },
 }
 
-/// What happens to a packet besides its end.
+/// An event in the processing of a packet, besides its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The packet is cloned, if the control plane has configured the session.
@@ -606,7 +606,7 @@ impl Executor<'_> {
     }
 }
 
-/// Returns the types of a block's parameters, of which there must be as many.
+/// Returns the types of a block's parameters. Fails if their number is not `N`.
 fn types<const N: usize>(
     parameters: &[Parameter],
     block: &str,

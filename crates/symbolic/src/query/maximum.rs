@@ -4,7 +4,7 @@ use super::{Answer, Context, QueryError};
 use crate::evaluate::{Evaluation, Model};
 use crate::term::{Term, Terms};
 
-/// What is known of the greatest value of a term.
+/// The bounds that are known of the greatest value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maximum {
     /// The greatest value that was found, with a model under which the term has it.

@@ -3,7 +3,7 @@
 use super::{Answer, Literal, Solver, Step};
 use batsat::{Callbacks, ClauseKind, Lit, SolverInterface, SolverOpts, Var, lbool};
 
-/// What batsat reports while it searches: the lemmas that it learns, one for each conflict.
+/// The receiver of batsat's reports during a search: the lemmas that it learns, one per conflict.
 #[derive(Debug, Default)]
 struct Search {
     conflicts: u64,
