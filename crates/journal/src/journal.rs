@@ -215,7 +215,7 @@ impl<S: Storage> Journal<S> {
 
     /// Returns the sequence number of the last record that the file marks as synced.
     #[must_use]
-    pub fn durable(&self) -> Sequence {
+    pub fn marked(&self) -> Sequence {
         self.list.marked
     }
 

@@ -312,7 +312,7 @@ impl Lives {
         let synced = match end {
             End::Close | End::Crash(Crash::Kill) => self.lists[list].synced,
             // The start has synced all of them, but may have failed to mark them as synced.
-            End::Flip { .. } | End::Crash(_) => journal.durable().0 as usize,
+            End::Flip { .. } | End::Crash(_) => journal.marked().0 as usize,
         };
         self.lists = vec![List { synced: synced.min(found.len()), records: found }];
         self.counts.torn += u64::from(is_torn);

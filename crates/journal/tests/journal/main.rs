@@ -325,7 +325,7 @@ fn after_a_failed_sync_nothing_is_accepted() {
     let refused = journal.append(KNOWN, b"three").expect_err("it is closed");
     assert!(matches!(refused, AppendError::Closed { .. }), "{refused}");
     journal.replace(|_| Ok(())).expect_err("it is closed");
-    assert_eq!(journal.durable(), Sequence(0));
+    assert_eq!(journal.marked(), Sequence(0));
 }
 
 /// Checks that a sync counts once the file marks it, and that a later sync writes a missing mark.
@@ -338,10 +338,10 @@ fn a_sync_that_could_not_be_marked_is_repeated() {
     let outcome = job.run();
     disk.set_fault(Some(Fault::Once(0)));
     journal.end_sync(&job, outcome).expect_err("the mark cannot be written");
-    assert_eq!(journal.durable(), Sequence(0));
+    assert_eq!(journal.marked(), Sequence(0));
     journal.append(KNOWN, b"two").expect("the records are unharmed");
     journal.sync().expect("the disk works again");
-    assert_eq!(journal.durable(), Sequence(2));
+    assert_eq!(journal.marked(), Sequence(2));
 }
 
 /// Checks that opening a journal removes the temporary files of an interrupted replacement, and no
