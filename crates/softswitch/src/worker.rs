@@ -465,6 +465,7 @@ impl Lane {
     /// Flushes what the packets processed so far have queued: output queues, packet-ins, entry
     /// changes and digests.
     fn hand_out(&mut self) {
+        self.flush_sent();
         for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
             attached.is_dirty = !attached.queue.flush();
         }

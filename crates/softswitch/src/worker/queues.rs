@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 const PUBLISH: Duration = Duration::from_millis(50);
 /// The index of the worker that owns the queues of ports.
 const OWNER: usize = 0;
+/// The longest time that a packet waits for others before both are handed to the device, while
+/// the worker is busy. A system call for each packet would take a third of the worker's time.
+const GATHER: Duration = Duration::from_micros(10);
 
 /// The queues of a device's ports, and the packets in them.
 #[derive(Debug)]
@@ -32,6 +35,29 @@ pub(super) struct Queued {
     published: Instant,
     /// The largest memory in bytes of the packets that wait.
     memory: u64,
+    unflushed: Unflushed,
+}
+
+/// The packets from queues that were given to a port since the ports were last flushed.
+#[derive(Debug, Default)]
+struct Unflushed {
+    /// The port of each packet, and the time at which the model lets it leave.
+    packets: Vec<(u32, Duration)>,
+    /// The time at which the first of them was given to its port.
+    since: Duration,
+}
+
+impl Unflushed {
+    fn push(&mut self, now: Duration, port: u32, left: Duration) {
+        if self.packets.is_empty() {
+            self.since = now;
+        }
+        self.packets.push((port, left));
+    }
+
+    fn is_due(&self, now: Duration) -> bool {
+        !self.packets.is_empty() && now.saturating_sub(self.since) >= GATHER
+    }
 }
 
 impl Queued {
@@ -39,7 +65,7 @@ impl Queued {
         let ports = QueuedPorts::new(configuration, Duration::ZERO, seed);
         let paces = configuration.0.keys().map(|port| (*port, Pace::default())).collect();
         let state = QueueState { paces, ..QueueState::default() };
-        Self { ports, state, published: Instant::now(), memory }
+        Self { ports, state, published: Instant::now(), memory, unflushed: Unflushed::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -98,13 +124,13 @@ impl Lane {
     }
 
     /// Processes packets that arrived on one port, of a device whose ports have queues. Packets run
-    /// one at a time, so that those that are due in the meantime leave.
+    /// one at a time, so that those that are due in the meantime leave, at most [`GATHER`] and
+    /// the time of one packet late.
     pub(super) fn process_queued(&mut self, port: u32, packets: &[(u32, &[u8])]) {
         let mut outputs = Vec::new();
         for (_, packet) in packets {
-            self.serve();
+            let (now, _) = self.transmit_due();
             outputs.clear();
-            let now = self.now();
             let outcome = if self.shared.log.wants_traces() {
                 self.traced(port, packet, now).map(|traced| outputs = traced)
             } else {
@@ -185,8 +211,7 @@ impl Lane {
 
     /// Takes over a packet that another worker has received.
     pub(super) fn take_over(&mut self, port: u32, content: Content, received: &[u8]) {
-        self.serve();
-        let now = self.now();
+        let (now, _) = self.transmit_due();
         if self.queued.ports.has(port) {
             self.admit(now, port, content, received);
             return;
@@ -221,21 +246,49 @@ impl Lane {
 
     /// Lets all packets leave that are due. Returns whether any did.
     pub(super) fn serve(&mut self) -> bool {
-        let mut served = false;
-        while let Some((due, port)) = self.queued.ports.next() {
-            let now = self.now();
-            if due > now {
-                break;
-            }
-            let Some(leaving) = self.queued.ports.take(port, now) else { break };
-            self.transmit(port, leaving);
-            served = true;
-        }
+        let (_, served) = self.transmit_due();
+        self.flush_sent();
         served
     }
 
-    /// Runs egress for a packet that leaves its queue, and transmits it.
-    fn transmit(&mut self, port: u32, leaving: Leaving<()>) {
+    /// Gives all packets that are due to their ports, and flushes the ports whenever [`GATHER`] has
+    /// passed. Returns the time at the end, and whether there was such a packet.
+    fn transmit_due(&mut self) -> (Duration, bool) {
+        let mut served = false;
+        loop {
+            let now = self.now();
+            if self.queued.unflushed.is_due(now) {
+                self.flush_sent();
+            }
+            let due = self.queued.ports.next().filter(|(due, _)| *due <= now);
+            let taken = due.and_then(|(_, port)| Some((port, self.queued.ports.take(port, now)?)));
+            let Some((port, leaving)) = taken else { return (now, served) };
+            self.transmit(now, port, leaving);
+            served = true;
+        }
+    }
+
+    /// Flushes the ports that were given packets from queues, and counts how late these are.
+    pub(super) fn flush_sent(&mut self) {
+        if self.queued.unflushed.packets.is_empty() {
+            return;
+        }
+        let mut packets = std::mem::take(&mut self.queued.unflushed.packets);
+        for attached in self.ports.iter_mut().filter(|attached| attached.is_dirty) {
+            attached.is_dirty = !attached.queue.flush();
+        }
+        let now = self.now();
+        for (port, left) in packets.drain(..) {
+            if let Some(pace) = self.queued.state.paces.get_mut(&port) {
+                pace.count(now.saturating_sub(left));
+            }
+        }
+        // The allocation is used again.
+        self.queued.unflushed.packets = packets;
+    }
+
+    /// Runs egress for a packet that leaves its queue, and gives it to its port.
+    fn transmit(&mut self, now: Duration, port: u32, leaving: Leaving<()>) {
         let Leaving { content, times, is_marked, .. } = leaving;
         let mut outputs = Vec::new();
         match content {
@@ -257,21 +310,10 @@ impl Lane {
                 ecn::mark(&mut packet);
             }
             self.send(port, &[&packet]);
-            self.flush(port);
-            let late = self.now().saturating_sub(times.left);
-            if let Some(pace) = self.queued.state.paces.get_mut(&port) {
-                pace.count(late);
-            }
+            self.queued.unflushed.push(now, port, times.left);
             received = packet;
         }
         self.distribute(times.left, &received, &mut outputs);
-    }
-
-    /// Hands the packets of a port to its device.
-    fn flush(&mut self, port: u32) {
-        if let Some(attached) = self.ports.iter_mut().find(|attached| attached.number == port) {
-            attached.is_dirty = !attached.queue.flush();
-        }
     }
 
     /// Publishes the counters of the queues, at once or at most every [`PUBLISH`].
