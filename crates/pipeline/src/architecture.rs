@@ -20,7 +20,7 @@ use self::waiting::{Pass, QueueTimes};
 use crate::error::{LoadError, RunError};
 use crate::interpreter::Interpreter;
 use crate::layout::Layout;
-use crate::trace::{Detail, Event};
+use crate::trace::{Checkpoint, Detail, Event};
 use architectures::{Inputs, Set};
 use ir::{Architecture, ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
 
@@ -99,6 +99,22 @@ impl Driver {
         }
     }
 
+    /// Continues with a packet that is only tried from a checkpoint.
+    pub(crate) fn try_again(
+        &self,
+        interpreter: &mut Interpreter<'_>,
+        checkpoint: &Checkpoint,
+        outputs: &mut Vec<Output>,
+    ) -> Result<(), RunError> {
+        match self {
+            Self::V1model(blocks) => blocks.try_again(interpreter, checkpoint, outputs),
+            // Their packets have no checkpoints.
+            Self::Psa(_) | Self::Pna(_) | Self::Bpf(_) | Self::Other(_) => {
+                Err(RunError::internal("package"))
+            }
+        }
+    }
+
     /// Processes a packet on an engine: the interpreter or machine code. Packages for BPF and
     /// user-defined packages run only in the interpreter.
     pub(crate) fn process<'p>(
@@ -152,7 +168,7 @@ impl Driver {
 /// The number of passes that a received packet and its copies have taken so far. A packet that
 /// exceeds [`MAX_PASSES`] or [`MAX_GENERATIONS`] ends with an error, so that no program can cause
 /// passes forever.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct PassBudget {
     used: u64,
 }

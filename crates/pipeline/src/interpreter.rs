@@ -6,6 +6,7 @@
 //! should have (a failed assertion, an endless loop) are [`Stop::Fault`], and end the packet.
 
 mod apply;
+mod checkpoint;
 mod expression;
 pub(crate) mod externs;
 mod parse;
@@ -27,8 +28,8 @@ use crate::value::Value;
 use architectures::{Request, Requests};
 use ir::bits::Bits;
 use ir::{
-    Block, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId, Place,
-    TableId, VariableId,
+    Block, Control, ControlId, Direction, Expression, ExternId, Location, Parameter, ParserId,
+    Place, TableId, VariableId,
 };
 use std::cell::Cell;
 use std::sync::Arc;
@@ -188,6 +189,8 @@ pub(crate) struct Interpreter<'p> {
     further_passes: u32,
     /// The changes of a packet that is only tried. `None` for packets whose changes remain.
     trial: Option<Box<trial::Trial>>,
+    /// The state of the driver for the checkpoints of the control that runs next.
+    driver_state: Option<checkpoint::DriverState>,
 }
 
 impl<'p> Interpreter<'p> {
@@ -220,6 +223,7 @@ impl<'p> Interpreter<'p> {
             work_left: Cell::new(layout.packet_work.into()),
             further_passes: 0,
             trial: None,
+            driver_state: None,
         })
     }
 
@@ -415,7 +419,19 @@ impl<'p> Interpreter<'p> {
         self.copy_in(&control.parameters, arguments)?;
         self.clear_checksums();
         self.enter(Callee::Control(id))?;
-        match self.block(&control.body) {
+        let flow = self.body(id, &control.body);
+        self.end_control(control, flow, arguments, then)
+    }
+
+    /// Ends a control of the package, whose body has ended with `flow`.
+    fn end_control(
+        &mut self,
+        control: &Control,
+        flow: Result<Flow, Stop>,
+        arguments: &mut [Value],
+        then: impl FnOnce(&mut Self) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        match flow {
             Ok(_) => {}
             Err(Stop::Reject(_)) => return Err(RunError::internal("parser error in a control")),
             Err(Stop::Fault(fault)) => return Err(fault),

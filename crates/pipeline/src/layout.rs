@@ -4,6 +4,7 @@
 //! IR file that was edited by hand causes an error and not a panic.
 
 mod alone;
+mod choosing;
 mod costs;
 mod head;
 mod metadata;
@@ -12,6 +13,8 @@ mod touched;
 
 use alone::Alone;
 pub(crate) use architectures::{DROP_PORT, MetadataField};
+use choosing::Choosing;
+pub(crate) use choosing::{ChoosingBlock, ChoosingStatement};
 use costs::Costs;
 pub(crate) use costs::{LARGE, UNROLLED};
 pub(crate) use metadata::Fields as MetadataFields;
@@ -89,6 +92,7 @@ pub(crate) struct Layout {
     /// The variables of the program that are not parameters.
     locals: Vec<VariableId>,
     alone: Alone,
+    choosing: Choosing,
     pub(crate) costs: Costs,
     /// The number of units of work that one received packet may take, with all its passes and
     /// copies. See [`Costs`].
@@ -145,6 +149,7 @@ impl Layout {
             added_arguments: added_arguments(&program),
             locals: locals(&program),
             alone: Alone::new(&program),
+            choosing: Choosing::default(),
             costs: Costs::default(),
             packet_work: PACKET_WORK,
             types,
@@ -158,8 +163,9 @@ impl Layout {
             .map(|position| layout.build(TypeId(position as u32)))
             .collect::<Option<Vec<_>>>();
         layout.initials = initials.ok_or_else(|| LoadError::internal("type"))?;
-        let costs = ir::with_large_stack(|| Costs::new(&layout));
-        layout.costs = costs.map_err(|error| LoadError::Thread(error.to_string()))?;
+        let nested = ir::with_large_stack(|| (Costs::new(&layout), Choosing::new(&layout.program)));
+        (layout.costs, layout.choosing) =
+            nested.map_err(|error| LoadError::Thread(error.to_string()))?;
         Ok(layout)
     }
 
@@ -263,6 +269,12 @@ impl Layout {
     /// at the same time as another block that excludes others.
     pub(crate) fn runs_alone_parser(&self, id: ParserId) -> bool {
         self.alone.parser(id, self.dialect)
+    }
+
+    /// Returns the statements of a control in which a packet may choose a member of a group, or
+    /// `None` if there is no such statement.
+    pub(crate) fn choosing(&self, id: ControlId) -> Option<&ChoosingBlock> {
+        self.choosing.of(id)
     }
 
     /// Returns the variables of the program that hold v1model's standard metadata.

@@ -87,6 +87,6 @@ pub use table::{
     ActionCall, Changed, CounterValue, EntryAction, EntryChange, EntryHandle, FieldMatch, Group,
     GroupMember, IdleEntry, TableEntry, WeightedAction, table_design,
 };
-pub use trace::{Candidate, Detail, Event, ExternArgument, Selection, Trace};
+pub use trace::{Candidate, Checkpoint, Detail, Event, ExternArgument, Selection, Trace};
 pub use translated::Translated;
 pub use value::Value;

@@ -11,7 +11,7 @@ use crate::interpreter::{EndFlag, Interpreter, Scratch};
 use crate::layout::{Layout, each_statement};
 use crate::state::{Digest, PSA_CLONE_SESSION_TO_CPU, State};
 use crate::table::TableState;
-use crate::trace::Trace;
+use crate::trace::{Checkpoint, Trace};
 use crate::translated::Translated;
 use crate::value::Value;
 use ir::{Architecture, CompileLimits, Location, Program, StatementKind, TypeId};
@@ -231,22 +231,42 @@ impl Core {
         &self,
         scratch: &mut Scratch,
         (port, packet): (u32, &[u8]),
+        when: (Duration, AtQueues),
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        self.try_with(scratch, when, trace, |interpreter, outputs| {
+            interpreter.try_only();
+            self.driver.interpret(interpreter, port, packet, outputs)
+        })
+    }
+
+    /// Tries a packet again in the interpreter, like [`Switch::try_again`].
+    pub(crate) fn try_again(
+        &self,
+        scratch: &mut Scratch,
+        checkpoint: &Checkpoint,
+        when: (Duration, AtQueues),
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        self.try_with(scratch, when, trace, |interpreter, outputs| {
+            self.driver.try_again(interpreter, checkpoint, outputs)
+        })
+    }
+
+    /// Calls `run` to try a packet in an interpreter, and returns the packets to transmit.
+    fn try_with(
+        &self,
+        scratch: &mut Scratch,
         (now, at_queues): (Duration, AtQueues),
         trace: &mut dyn Trace,
-        outputs: &mut Vec<Output>,
-    ) -> Result<(), RunError> {
-        let before = outputs.len();
+        run: impl FnOnce(&mut Interpreter<'_>, &mut Vec<Output>) -> Result<(), RunError>,
+    ) -> Result<Vec<Output>, RunError> {
+        let mut outputs = Vec::new();
         let mut tried = scratch.begin_trial(at_queues);
         let interpreter = Interpreter::new(&self.layout, &self.state, &mut tried, Some(trace), now);
-        let outcome = interpreter.and_then(|mut interpreter| {
-            interpreter.try_only();
-            self.driver.interpret(&mut interpreter, port, packet, outputs)
-        });
+        let outcome = interpreter.and_then(|mut interpreter| run(&mut interpreter, &mut outputs));
         scratch.end_trial(tried);
-        if outcome.is_err() {
-            outputs.truncate(before);
-        }
-        outcome
+        outcome.map(|()| outputs)
     }
 
     /// Formats a value for people, with the names of fields, errors and members.
@@ -576,10 +596,23 @@ impl Switch {
         at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        let mut outputs = Vec::new();
-        let when = (now, at_queues);
-        self.core.try_process(&mut self.scratch, (port, packet), when, trace, &mut outputs)?;
-        Ok(outputs)
+        self.core.try_process(&mut self.scratch, (port, packet), (now, at_queues), trace)
+    }
+
+    /// Tries a packet from a checkpoint on, at the time at which it was tried before. The packet has
+    /// the state that it had then, and sees the state of the switch as it is now. The trace may make
+    /// other choices than before. Returns the packets that leave from the checkpoint on.
+    ///
+    /// # Errors
+    /// Fails as [`Switch::try_process`] does, or if the program was replaced since the checkpoint.
+    pub fn try_again(
+        &mut self,
+        checkpoint: &Checkpoint,
+        now: Duration,
+        at_queues: AtQueues,
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        self.core.try_again(&mut self.scratch, checkpoint, (now, at_queues), trace)
     }
 
     /// Returns the packets that wait for their egress since the last call, in the order in which

@@ -8,6 +8,8 @@ use crate::table::{ActionCall, EntryHandle, TableEntry};
 use crate::value::Value;
 use ir::bits::Bits;
 use ir::{ActionId, ExternCallee, Location, ParserId, StateId, TableId, TypeId};
+use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 /// A receiver of the events in the processing of a packet.
@@ -33,6 +35,16 @@ pub trait Trace {
         selection.by_hash
     }
 
+    /// Returns whether [`Self::checkpoint`] should receive checkpoints.
+    fn wants_checkpoints(&self) -> bool {
+        false
+    }
+
+    /// Receives the state of a packet that is only tried, before a statement in which the packet
+    /// may choose a member of a group. Not all such statements have one, but the packet makes the
+    /// same choices from a checkpoint on as it made after it.
+    fn checkpoint(&mut self, _checkpoint: Checkpoint) {}
+
     /// Returns which events [`Self::event`] should receive from now on.
     fn detail(&self) -> Detail {
         Detail::Values
@@ -42,6 +54,17 @@ pub trait Trace {
 impl Trace for Vec<Event> {
     fn event(&mut self, event: Event) {
         self.push(event);
+    }
+}
+
+/// The state of a packet that is only tried, from which the packet can be tried again
+/// ([`crate::Switch::try_again`]).
+#[derive(Clone)]
+pub struct Checkpoint(pub(crate) Arc<dyn Any + Send + Sync>);
+
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Checkpoint").finish_non_exhaustive()
     }
 }
 

@@ -132,6 +132,7 @@ impl Value {
             to.iter_mut().zip(from).for_each(|(to, from)| to.copy_from(from));
         }
         match (self, from) {
+            (Self::Bits(to), Self::Bits(from)) => to.clone_from(from),
             (Self::Struct(to), Self::Struct(from)) | (Self::Union(to), Self::Union(from))
                 if to.len() == from.len() =>
             {

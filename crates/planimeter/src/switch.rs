@@ -318,7 +318,9 @@ fn log(matches: &ArgMatches) -> Result<Log, Failure> {
     };
     let file = File::create(path)
         .map_err(|error| Failure::input(format!("cannot write {}: {error}", path.display())))?;
-    Ok(log.with_traces(format, Box::new(file)))
+    let log = log.with_traces(format, Box::new(file));
+    let limit = matches.get_one("outcomes-limit").copied().unwrap_or(traces::DEFAULT_OUTCOMES);
+    Ok(if matches.get_flag("all-outcomes") { log.with_all_outcomes(limit) } else { log })
 }
 
 fn log_of_events(matches: &ArgMatches) -> Result<Log, Failure> {

@@ -22,7 +22,7 @@
 //! The benchmark only reports; no figure makes it fail.
 
 #[path = "../tests/running/support.rs"]
-#[expect(dead_code, reason = "what only the tests need")]
+#[expect(dead_code, reason = "parts that only the tests use")]
 mod support;
 #[path = "support/threads.rs"]
 mod threads;

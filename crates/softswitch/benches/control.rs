@@ -12,7 +12,7 @@
 //! makes it fail.
 
 #[path = "../tests/running/support.rs"]
-#[expect(dead_code, reason = "what only the tests need")]
+#[expect(dead_code, reason = "parts that only the tests use")]
 mod support;
 #[path = "support/threads.rs"]
 mod threads;

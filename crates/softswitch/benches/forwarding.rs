@@ -1,7 +1,8 @@
 //! The rates at which a switch forwards on each kind of port, on both execution paths, compared
 //! with a loop that only moves packets between the same ports.
 //!
-//!     cargo bench -p softswitch --bench forwarding [--features dpdk] [-- [--compiled] [--capacity] KIND...]
+//!     cargo bench -p softswitch --bench forwarding [--features dpdk] \
+//!         [-- [--compiled] [--capacity] KIND...]
 //!
 //! `--compiled` skips the interpreter. `--capacity` measures only under a flood.
 //!
@@ -30,10 +31,10 @@ mod by_hand;
 #[path = "../../packetio/benches/ports/kinds.rs"]
 mod kinds;
 #[path = "../../packetio/benches/ports/measure.rs"]
-#[expect(dead_code, reason = "what only the benchmark of the ports needs")]
+#[expect(dead_code, reason = "parts that only the benchmark of the ports uses")]
 mod measure;
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
-#[expect(dead_code, reason = "what only the tests need")]
+#[expect(dead_code, reason = "parts that only the tests use")]
 mod namespace;
 #[path = "support/threads.rs"]
 mod threads;

@@ -11,7 +11,7 @@
 //! one was requested. Nothing passes or fails here by its rate.
 
 #[path = "../tests/running/support.rs"]
-#[expect(dead_code, reason = "what only the tests need")]
+#[expect(dead_code, reason = "parts that only the tests use")]
 mod support;
 
 use futures_core::Stream;

@@ -37,12 +37,12 @@ const MAX_ENUMERATED: u32 = 16;
 /// The largest number of outcomes in a trace.
 const MAX_OUTCOMES: u64 = 1 << 16;
 
-/// The queues of a device, and the way of injected packets to it.
+/// The queues of a device, and the path on which injected packets reach it.
 #[derive(Debug)]
 pub(crate) struct Control {
     shared: Arc<Shared>,
     ports: Arc<Ports>,
-    /// The number of workers of the switch, which clients are told.
+    /// The number of workers of the switch, which clients can read.
     workers: usize,
     known: Mutex<Known>,
     /// The state file, if the device has one.

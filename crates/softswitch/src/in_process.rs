@@ -5,8 +5,8 @@
 //! writes without being a controller, and controllers may drive the same switch over gRPC while
 //! [`InProcessSwitch::serve`] serves it.
 //!
-//! Packets run one after the other, also where several threads call. Whatever the program sends to
-//! the owner is kept as an [`Event`] until [`InProcessSwitch::take_events`].
+//! Packets run one after the other, even if several threads call. Whatever the program sends to the
+//! owner is kept as an [`Event`] until [`InProcessSwitch::take_events`].
 
 mod observer;
 mod serving;
@@ -35,14 +35,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use traces::{Arrival, Contents, Effects, Traced};
 
-/// The number of events that are kept. If nobody takes them, the oldest are lost.
+/// The largest number of events that are kept. If there are more, the oldest are lost.
 pub const MOST_EVENTS: usize = 65_536;
 
-/// The number of deadlines that one advance of the clock stops at. Beyond them, the clock goes to
-/// its end in one step.
+/// The largest number of deadlines at which one advance of the clock stops. After that, the clock
+/// advances to its final time in one step.
 const MOST_STEPS: usize = 100_000;
 
-/// The stack that a packet needs at most: the frames of machine code, and some more.
+/// The largest stack that a packet needs, in bytes: the frames of machine code, and a reserve.
 const STACK: usize = WORKER_STACK_BYTES / 2 + (256 << 10);
 
 /// The configuration of a switch in process.
@@ -60,7 +60,8 @@ pub struct InProcessConfig {
     pub v1model: V1ModelSettings,
 }
 
-/// Something that a switch in process sends to its owner apart from packets on ports.
+/// An event that a switch in process reports to its owner. Packets that leave by ports are returned
+/// to the caller instead, except those of a controller's packet-out.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -186,7 +187,7 @@ impl InProcessSwitch {
         self.inner.plane.translations()
     }
 
-    /// Returns the packet side's handle of the data plane: ports up and down, counts, tables.
+    /// Returns the handle of the data plane for packets: the states of ports, counters and tables.
     #[must_use]
     pub fn ports(&self) -> &pipeline::Ports {
         &self.inner.plane
@@ -287,7 +288,7 @@ impl InProcessSwitch {
     pub fn packet_out(&self, packet: PacketOut) -> Result<Vec<Output>, RunError> {
         let headers = self.inner.headers(&self.inner.lane());
         let joined = headers.joined(packet);
-        // A string without a number belongs to no packet.
+        // A packet-out with a string that has lost its number is ignored.
         joined.map_or_else(|| Ok(Vec::new()), |packet| self.process(self.inner.cpu_port, &packet))
     }
 

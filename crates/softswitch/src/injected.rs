@@ -15,11 +15,11 @@ pub(crate) struct Injected {
     outcomes: Vec<InjectOutcome>,
     pub(crate) wanted: Wanted,
     answer: oneshot::Sender<Vec<InjectOutcome>>,
-    /// The room that the packets take in the limit of all injected packets.
+    /// The share of the limit on all injected packets that these packets hold.
     _room: OwnedSemaphorePermit,
 }
 
-/// The wishes of a request for its packets.
+/// The options that a request has for its packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
     pub(crate) treatment: Treatment,

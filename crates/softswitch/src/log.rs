@@ -1,14 +1,15 @@
 //! The log of a switch, line by line.
 
+use pipeline::Detail;
 use std::fmt::Display;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
-use traces::{Format, Trace};
+use traces::{Contents, Format, Trace};
 
 /// The verbosity of the log, named as in BMv2's `--log-level`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verbosity {
-    /// Nothing is logged.
+    /// No lines.
     Off,
     /// Errors only.
     Error,
@@ -31,13 +32,15 @@ pub struct Log {
     sink: Mutex<Box<dyn Write + Send>>,
     /// The receiver of the traces of all packets, and their form.
     traces: Option<(Format, Mutex<Box<dyn Write + Send>>)>,
+    /// The largest number of outcomes in a trace, or `None` if it has only what happens.
+    outcomes: Option<u64>,
 }
 
 impl Log {
     /// Creates a log that writes lines up to this verbosity to `sink`.
     #[must_use]
     pub fn new(verbosity: Verbosity, sink: Box<dyn Write + Send>) -> Self {
-        Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink), traces: None }
+        Self { verbosity, packet_bytes: 0, sink: Mutex::new(sink), traces: None, outcomes: None }
     }
 
     /// Makes the log show the first `bytes` bytes of each received and transmitted packet at every
@@ -51,6 +54,14 @@ impl Log {
     #[must_use]
     pub fn with_traces(self, format: Format, sink: Box<dyn Write + Send>) -> Self {
         Self { traces: Some((format, Mutex::new(sink))), ..self }
+    }
+
+    /// Makes traces have everything that could happen to a packet, up to `limit` outcomes. The
+    /// outcomes are only tried: each packet is processed once, and its effects are those of a packet
+    /// that is not traced.
+    #[must_use]
+    pub fn with_all_outcomes(self, limit: u64) -> Self {
+        Self { outcomes: Some(limit), ..self }
     }
 
     /// Creates a log that writes nothing.
@@ -73,6 +84,11 @@ impl Log {
     /// Returns whether the traces of packets are written.
     pub(crate) fn wants_traces(&self) -> bool {
         self.traces.is_some() || self.wants(Verbosity::Debug)
+    }
+
+    /// Returns the contents of the traces of packets.
+    pub(crate) fn trace_contents(&self) -> Contents {
+        Contents { detail: Detail::Values, outcomes: self.outcomes }
     }
 
     /// Writes the trace of a packet of a device. Errors of the sinks are ignored, like those of

@@ -18,11 +18,11 @@ pub struct QueueState {
     pub replaced: u64,
     /// Packets that were dropped because their queue was removed while they waited.
     pub removed: u64,
-    /// Packets that were dropped because those that wait took as much memory as they may.
+    /// Packets that were dropped because the waiting packets had reached their limit of memory.
     pub beyond_memory: u64,
 }
 
-/// How much later than the model packets left a port.
+/// The lateness of the packets that left a port, relative to the model.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// The number of packets that left.

@@ -1,10 +1,10 @@
 //! The `runtime.json` of the p4lang tutorials: a pipeline and its entries, all referred to by name.
 //!
 //! The format is that of p4lang/tutorials, utils/p4runtime_lib/simple_controller.py and helper.py.
-//! Values are numbers, or strings that hold IPv4 or Ethernet addresses. As an extension, strings may
-//! also hold all other plain values ([`entities::plain`]), such as `0x800` and `10.0.0.0/8`. The
-//! tutorials take any other string for its own bytes, which hides a typing error in an address, so
-//! such a string is refused here.
+//! Values are numbers, or strings that hold IPv4 or Ethernet addresses. As an extension, strings
+//! may also hold all other plain values ([`entities::plain`]), such as `0x800` and `10.0.0.0/8`.
+//! The tutorials take any other string for its own bytes, which hides a typing error in an address,
+//! so such a string is refused here.
 
 use entities::names::find;
 use entities::plain::{self, EntryError, Plain, PlainError, PlainMatch};

@@ -54,8 +54,8 @@ pub struct Options {
     pub segments: Segments,
     /// The isolation and the limits under which pushed pipelines are loaded.
     pub pushes: Pushes,
-    /// The numbers that strings of translated types have in every program, beside those that the
-    /// program gives, by the names of the types.
+    /// The numbers that strings of translated types have in every program, by the names of the
+    /// types. A program may assign further numbers.
     pub numbers: GivenNumbers,
 }
 

@@ -24,7 +24,7 @@ use ::queues::Configuration;
 use bytes::Bytes;
 use p4runtime::server::{DeviceHandle, PacketIn, PacketInMetadata};
 use packetio::{BURST, Burst, Frame, Queue};
-use pipeline::{Batch, Detail, Output, RunError};
+use pipeline::{Batch, Output, RunError};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -272,7 +272,8 @@ impl Lane {
         }
     }
 
-    /// Gives ports queues, whose packets take at most `memory` bytes, if this worker owns them.
+    /// Adds queues to ports if this worker owns the queues of ports. The packets in them take at
+    /// most `memory` bytes.
     pub(crate) fn with_queues(self, configuration: &Configuration, memory: u64) -> Self {
         if !self.owns_queues() {
             return self;
@@ -399,7 +400,7 @@ impl Lane {
     /// Runs the program on one packet, logs its trace, and returns the packets to transmit.
     fn traced(&mut self, port: u32, packet: &[u8], now: Duration) -> Result<Vec<Output>, RunError> {
         let arrival = Arrival { port, packet, now };
-        let contents = traces::Contents { detail: Detail::Values, outcomes: None };
+        let contents = self.shared.log.trace_contents();
         let traced = traces::trace_packet(&mut self.program, arrival, contents, Effects::Lasting);
         self.shared.log.trace(self.shared.id, &traced.trace);
         traced.outputs

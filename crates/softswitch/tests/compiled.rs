@@ -21,6 +21,8 @@ mod injection;
 mod killed;
 #[path = "running/metrics.rs"]
 mod metrics;
+#[path = "running/outcomes.rs"]
+mod outcomes;
 #[path = "running/packets.rs"]
 mod packets;
 #[path = "running/pipelines.rs"]

@@ -6,7 +6,7 @@
 //! program asks for. The outcome does not depend on how this build handles panics.
 
 #[path = "running/support.rs"]
-#[expect(dead_code, reason = "what only the other tests need")]
+#[expect(dead_code, reason = "parts that only the other tests use")]
 mod support;
 
 use std::hint::black_box;

@@ -2,7 +2,7 @@
 //! of the model. Nothing depends on how fast this machine is.
 
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
-#[expect(dead_code, reason = "what only the tests of the ports need")]
+#[expect(dead_code, reason = "parts that only the tests of the ports use")]
 mod namespace;
 
 use namespace::Namespace;
@@ -124,7 +124,7 @@ fn all_that_leave(count: &mut Port, switch: Switch) -> (Vec<Seen>, DeviceState) 
 }
 
 fn check(seen: &[Seen], state: &DeviceState) {
-    // What entered the queues has left them.
+    // All packets that entered the queues have left them.
     let counts: Vec<_> = state.queues.queues.iter().map(|(_, _, counts)| *counts).collect();
     let [low, urgent] = counts.as_slice() else { panic!("{counts:?}") };
     assert_eq!((low.sent + urgent.sent) as usize, seen.len());

@@ -14,7 +14,7 @@ const PATH: softswitch::Path = softswitch::Path::Interpreter;
 #[path = "running/hostile.rs"]
 mod hostile;
 #[path = "running/support.rs"]
-#[expect(dead_code, reason = "what only the other tests need")]
+#[expect(dead_code, reason = "parts that only the other tests use")]
 mod support;
 
 use fastrand::Rng;
@@ -360,12 +360,12 @@ impl Ports {
             is_up: Arc::clone(&self.is_up),
             counters: Arc::clone(&near.counters),
         };
-        self.counters.lock().expect("nobody panics").push(Arc::clone(&near.counters));
+        self.counters.lock().expect("no thread panics").push(Arc::clone(&near.counters));
         Port { queues: vec![Box::new(queue)], ..near }
     }
 
     fn counters(&self) -> Vec<Counters> {
-        self.counters.lock().expect("nobody panics").iter().map(|one| one.values()).collect()
+        self.counters.lock().expect("no thread panics").iter().map(|one| one.values()).collect()
     }
 }
 

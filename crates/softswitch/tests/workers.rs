@@ -2,7 +2,7 @@
 //! execution paths.
 
 #[path = "../../packetio/tests/interfaces/namespace.rs"]
-#[expect(dead_code, reason = "what only the tests of the ports need")]
+#[expect(dead_code, reason = "parts that only the tests of the ports use")]
 mod namespace;
 
 use namespace::Namespace;

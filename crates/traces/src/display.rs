@@ -35,8 +35,7 @@ impl Form {
         if self == Self::Hexadecimal {
             return format!("{bits:#x}");
         }
-        let bytes = bits.to_biguint().to_bytes_be();
-        let number = bytes.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
+        let Some(number) = bits.to_u128() else { return format!("{bits:#x}") };
         let address = u32::try_from(number);
         match (self, bits.width(), address) {
             (Self::Ipv4, 32, Ok(address)) => Ipv4Addr::from(address).to_string(),

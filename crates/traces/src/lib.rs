@@ -11,8 +11,10 @@
 //!
 //! **All outcomes.** A packet whose entry runs a group of an action selector could have run any
 //! member of the group. To enumerate what would have followed, the packet is tried
-//! ([`pipeline::Switch::try_process`]) once with each member. Members that run the same action with
-//! the same arguments are one alternative, whose weight is the sum of theirs. A tree tells what
+//! ([`pipeline::Switch::try_process`]) with one member, and again with each other one. What happens
+//! before the choice is the same, so the packet starts from a checkpoint before it
+//! ([`pipeline::Switch::try_again`]), if the interpreter has one. Members that run the same action
+//! with the same arguments are one alternative, whose weight is the sum of theirs. A tree tells what
 //! happens together ([`protos::trace::All`]: replicas, clones) from what excludes each other
 //! ([`protos::trace::Choice`]). A choice of one copy of a packet is enumerated while the others do
 //! what their own hashes choose, so the choices of copies add up and do not multiply. Random
@@ -111,11 +113,12 @@ pub trait Traceable {
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError>;
 
-    /// Tries a packet in the interpreter, and records its trace. `at_queues` is where it ends at a
-    /// port that has queues.
+    /// Tries a packet in the interpreter, and records its trace: from the checkpoint on at which the
+    /// record starts ([`Recorder::starts_from`]), or else as a whole. `at_queues` is where the packet
+    /// ends at a port that has queues.
     ///
     /// # Errors
-    /// Fails as [`Switch::try_process`] does.
+    /// Fails as [`Switch::try_process`] and [`Switch::try_again`] do.
     fn attempt(
         &mut self,
         arrival: Arrival<'_>,
@@ -149,7 +152,11 @@ impl Traceable for Switch {
         at_queues: AtQueues,
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_process(arrival.port, arrival.packet, arrival.now, at_queues, recorder)
+        let Arrival { port, packet, now } = arrival;
+        match recorder.starts_from() {
+            Some(checkpoint) => self.try_again(&checkpoint, now, at_queues, recorder),
+            None => self.try_process(port, packet, now, at_queues, recorder),
+        }
     }
 }
 
@@ -185,7 +192,11 @@ impl Traceable for Worker {
         at_queues: AtQueues,
         recorder: &mut Recorder,
     ) -> Result<Vec<Output>, RunError> {
-        self.try_process(arrival.port, arrival.packet, arrival.now, at_queues, recorder)
+        let Arrival { port, packet, now } = arrival;
+        match recorder.starts_from() {
+            Some(checkpoint) => self.try_again(&checkpoint, now, at_queues, recorder),
+            None => self.try_process(port, packet, now, at_queues, recorder),
+        }
     }
 }
 

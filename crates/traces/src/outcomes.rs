@@ -1,10 +1,11 @@
 //! Enumerates the outcomes that a packet could have.
 
-use crate::recorder::{Choice, Forced, Item, Recorder, Run};
+use crate::recorder::{Choice, Forced, Item, Mark, Recorder, Run};
 use crate::tree::{self, DEPTH, End, Next, Node, One, Stretch};
 use pipeline::{Detail, Output, RunError};
 use protos::trace::Outcomes;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The largest number of outcomes in a tree, unless the user sets another one.
 pub const DEFAULT_OUTCOMES: u64 = 1024;
@@ -75,14 +76,14 @@ impl Enumeration<'_, '_> {
     /// Returns the nodes of all alternatives of a choice. `rest` has what follows the alternative
     /// that `run` took.
     fn choice(&mut self, run: &mut Run, choice: Choice, rest: VecDeque<Item>, depth: usize) -> One {
-        let Choice { at, table, group, alternatives, taken } = choice;
+        let Choice { at, table, group, alternatives, taken, mark } = choice;
         let mut rest = Some(rest);
         let mut nodes = Vec::with_capacity(alternatives.len());
         for (index, alternative) in alternatives.into_iter().enumerate() {
             self.forced.push(Forced { at: at.clone(), member: alternative.position });
             let node = match rest.take_if(|_| index == taken) {
                 Some(rest) => self.node(run, rest, depth + 1),
-                None => self.other(depth + 1),
+                None => self.other(mark.clone(), depth + 1),
             };
             self.forced.pop();
             nodes.push((alternative, node));
@@ -90,15 +91,16 @@ impl Enumeration<'_, '_> {
         One { table, group, alternatives: nodes }
     }
 
-    /// Tries the packet with the forced choices, and returns the node of what follows the last one.
-    fn other(&mut self, depth: usize) -> Node {
+    /// Tries the packet with the forced choices, from a checkpoint on if there is one, and returns
+    /// the node of what follows the last choice.
+    fn other(&mut self, mark: Option<Arc<Mark>>, depth: usize) -> Node {
         if self.counts.explored >= self.counts.limit {
             self.counts.left_out += 1;
             let next = Next::Cut(format!("{} outcomes", self.counts.limit));
             return Node { items: Vec::new(), next };
         }
         self.counts.explored += 1;
-        let mut recorder = Recorder::after(&self.forced, self.detail);
+        let mut recorder = Recorder::after(&self.forced, mark, self.detail);
         if let Err(error) = (self.attempt)(&mut recorder) {
             recorder.fail(&error);
         }

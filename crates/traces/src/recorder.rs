@@ -4,7 +4,7 @@ use crate::message::Names;
 use crate::tree::Node;
 use crate::{Arrival, Trace, tree};
 use ir::Location;
-use pipeline::{ActionCall, Core, Detail, Event, Output, RunError, Selection};
+use pipeline::{ActionCall, Checkpoint, Core, Detail, Event, Output, RunError, Selection};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -26,6 +26,20 @@ pub struct Recorder {
     has_choice: bool,
     /// The choice at which recording starts. `None` if it starts with the packet.
     start: Option<Point>,
+    /// The checkpoint from which the packet is tried. `None` if it is tried as a whole.
+    from: Option<Checkpoint>,
+    /// The last checkpoint of the packet so far.
+    last: Option<Arc<Mark>>,
+}
+
+/// A checkpoint of a packet, with the state of the record then.
+#[derive(Debug)]
+pub(crate) struct Mark {
+    checkpoint: Checkpoint,
+    /// The passes, without items.
+    run: Run,
+    /// The number of the current pass.
+    current: u32,
 }
 
 /// The passes of a packet, by their numbers.
@@ -84,6 +98,8 @@ pub(crate) struct Choice {
     pub(crate) alternatives: Vec<Alternative>,
     /// The position of the alternative that the packet takes.
     pub(crate) taken: usize,
+    /// A checkpoint before the choice, if there is one.
+    pub(crate) mark: Option<Arc<Mark>>,
 }
 
 /// Members of a group that run the same action with the same arguments.
@@ -110,6 +126,8 @@ impl Recorder {
             has_choices: false,
             has_choice: false,
             start: None,
+            from: None,
+            last: None,
         }
     }
 
@@ -119,14 +137,30 @@ impl Recorder {
     }
 
     /// Creates a recorder of what follows the last of these choices, in its pass and in those that
-    /// this pass causes. The packet takes the given members.
-    pub(crate) fn after(forced: &[Forced], detail: Detail) -> Self {
+    /// this pass causes. The packet takes the given members. It is tried from the checkpoint `mark`
+    /// on, if there is one.
+    pub(crate) fn after(forced: &[Forced], mark: Option<Arc<Mark>>, detail: Detail) -> Self {
+        let (run, current) = match &mark {
+            Some(mark) => (mark.run.without_items(), mark.current),
+            None => (Run::default(), 0),
+        };
         Self {
+            run,
+            current,
             forced: forced.to_vec(),
             start: forced.last().map(|last| last.at.clone()),
+            from: mark.as_ref().map(|mark| mark.checkpoint.clone()),
+            last: mark,
             detail: Detail::Passes,
             ..Self::of_choices(detail)
         }
+    }
+
+    /// Returns the checkpoint from which the packet must be tried, or `None` if it must be tried as
+    /// a whole.
+    #[must_use]
+    pub fn starts_from(&self) -> Option<Checkpoint> {
+        self.from.clone()
     }
 
     /// Returns the trace of a packet that was processed. `core` must be the program that processed
@@ -184,6 +218,17 @@ impl Recorder {
 }
 
 impl Run {
+    /// Returns the passes without their items.
+    fn without_items(&self) -> Self {
+        let passes = self.passes.iter().map(|pass| Pass {
+            path: pass.path.clone(),
+            items: VecDeque::new(),
+            further: pass.further,
+            choices: pass.choices,
+        });
+        Self { passes: passes.collect() }
+    }
+
     fn pass(&mut self, number: u32) -> &mut Pass {
         let position = number as usize;
         if position >= self.passes.len() {
@@ -251,7 +296,7 @@ impl pipeline::Trace for Recorder {
         let chosen = forced.map_or(selection.by_hash, |forced| forced.member);
         let chosen = if chosen < selection.members.len() { chosen } else { selection.by_hash };
         if self.detail > Detail::Passes {
-            let choice = Choice::new(at, selection, chosen);
+            let choice = Choice { mark: self.last.clone(), ..Choice::new(at, selection, chosen) };
             if choice.alternatives.len() > 1 {
                 self.has_choice = true;
                 self.push(Item::Choice(choice));
@@ -261,6 +306,15 @@ impl pipeline::Trace for Recorder {
         }
         self.set_detail();
         chosen
+    }
+
+    fn wants_checkpoints(&self) -> bool {
+        self.has_choices
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        let (run, current) = (self.run.without_items(), self.current);
+        self.last = Some(Arc::new(Mark { checkpoint, run, current }));
     }
 
     fn detail(&self) -> Detail {
@@ -293,6 +347,7 @@ impl Choice {
                 taken = index;
             }
         }
-        Self { at, table: selection.table, group: selection.group, alternatives, taken }
+        let Selection { table, group, .. } = *selection;
+        Self { at, table, group, alternatives, taken, mark: None }
     }
 }

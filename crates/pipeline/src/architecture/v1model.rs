@@ -17,18 +17,20 @@
 //! * A packet is dropped if its `priority` is not below the number of queues of a port, which is
 //!   one by default.
 
+mod again;
 pub(crate) mod field_lists;
 pub(super) mod passes;
 mod queue;
 
+use self::again::{Within, keep_rest};
 use self::field_lists::FieldLists;
 use self::passes::{Egress, Ingress};
 use self::queue::{Pass, Queue};
 use super::engine::Engine;
 use super::waiting::{self, Place, QueueTimes};
 use super::{
-    NO_PASS, Output, PassBudget, TypedBlock, assign, drop_packet, microseconds, output,
-    typed_control, typed_parser,
+    NO_PASS, Output, TypedBlock, assign, drop_packet, microseconds, output, typed_control,
+    typed_parser,
 };
 use crate::error::{LoadError, RunError};
 use crate::interpreter::{Effects, Preserved};
@@ -57,6 +59,7 @@ pub(crate) struct Blocks {
 }
 
 /// The properties of a packet for which ingress has run.
+#[derive(Clone, Copy)]
 struct Passed {
     port: u32,
     /// The length in bytes of the packet as it was received.
@@ -66,6 +69,7 @@ struct Passed {
 
 /// The properties of a packet for which egress has run. The fields have the meanings of those of
 /// [`Egress`].
+#[derive(Clone, Copy)]
 struct PassedEgress {
     port: u32,
     length: u64,
@@ -157,7 +161,7 @@ impl Blocks {
         };
         let mut queue = Queue::default();
         queue.push(Pass::Ingress(first));
-        self.all(engine, (queue, PassBudget::default()), outputs)
+        self.all(engine, queue, outputs)
     }
 
     /// Completes the processing of a packet after machine code has run ingress or egress for it.
@@ -171,15 +175,14 @@ impl Blocks {
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         let mut queue = Queue::default();
-        let mut budget = PassBudget::default();
-        budget.take(0)?;
+        queue.budget.take(0)?;
         match behind {
             Behind::Ingress => {
                 let passed = Passed { port, length, generation: 0 };
                 self.after_ingress(engine, passed, arguments, &mut queue)?;
             }
             Behind::Egress(to) => {
-                budget.take(0)?;
+                queue.budget.take(0)?;
                 let passed = PassedEgress {
                     port: to,
                     length,
@@ -192,7 +195,7 @@ impl Blocks {
                 self.after_egress(engine, passed, arguments, &mut queue, outputs)?;
             }
         }
-        self.all(engine, (queue, budget), outputs)
+        self.all(engine, queue, outputs)
     }
 
     /// Completes a clone after machine code has run egress for it, in which the clone has requested
@@ -207,9 +210,8 @@ impl Blocks {
     ) -> Result<(), RunError> {
         let BehindClone { ingress_port, port, length, most } = clone;
         let mut queue = Queue::default();
-        let mut budget = PassBudget::default();
-        budget.take(0)?;
-        budget.take(1)?;
+        queue.budget.take(0)?;
+        queue.budget.take(1)?;
         if let Some(Original { port, values, payload, length: in_egress, truncated }) = original {
             let [headers, metadata, mut standard] = values;
             self.assign(engine, &mut standard, TO_PORT, &Inputs::all(0))?;
@@ -241,7 +243,7 @@ impl Blocks {
             generation: 1,
         };
         self.after_egress(engine, passed, arguments, &mut queue, outputs)?;
-        self.all(engine, (queue, budget), outputs)
+        self.all(engine, queue, outputs)
     }
 
     /// Continues with a packet that leaves its queue: runs egress, and all passes that follow.
@@ -252,27 +254,27 @@ impl Blocks {
         times: &QueueTimes,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
-        let (mut queue, mut budget) = (Queue::default(), PassBudget::default());
-        budget.take(pass.generation)?;
+        let mut queue = Queue::default();
+        queue.budget.take(pass.generation)?;
         self.egress(engine, pass, Some(times), &mut queue, outputs)?;
-        self.all(engine, (queue, budget), outputs)
+        self.all(engine, queue, outputs)
     }
 
     /// Runs all passes that wait in a queue, and those that they cause.
     fn all<'p, E: Engine<'p>>(
         &self,
         engine: &mut E,
-        (mut queue, mut budget): (Queue<E::Value>, PassBudget),
+        mut queue: Queue<E::Value>,
         outputs: &mut Vec<Output>,
     ) -> Result<(), RunError> {
         while let Some(pass) = queue.next() {
             match pass {
                 Pass::Ingress(pass) => {
-                    budget.take(pass.generation)?;
+                    queue.budget.take(pass.generation)?;
                     self.ingress(engine, pass, &mut queue)?;
                 }
                 Pass::Egress(pass) => {
-                    budget.take(pass.generation)?;
+                    queue.budget.take(pass.generation)?;
                     self.egress(engine, *pass, None, &mut queue, outputs)?;
                 }
             }
@@ -347,8 +349,9 @@ impl Blocks {
         self.assign(engine, &mut standard, V1MODEL.before_parser, &inputs)?;
 
         let mut arguments = self.parse(engine, packet, metadata, standard)?;
-        engine.run_control_and_send_digest(self.ingress, &mut arguments)?;
         let passed = Passed { port, length, generation };
+        keep_rest(engine, self.ingress, Within::Ingress(passed), queue)?;
+        engine.run_control_and_send_digest(self.ingress, &mut arguments)?;
         self.after_ingress(engine, passed, arguments, queue)
     }
 
@@ -635,6 +638,7 @@ impl Blocks {
         // Checksums with payload and the deparser read the payload.
         engine.load_packet(payload);
         let mut arguments = [headers, metadata, standard];
+        keep_rest(engine, self.egress, Within::Egress(passed), queue)?;
         engine.run_control(self.egress, &mut arguments)?;
         self.after_egress(engine, passed, arguments, queue, outputs)
     }

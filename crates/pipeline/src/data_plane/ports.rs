@@ -10,7 +10,7 @@ use crate::interpreter::{EndFlag, Scratch};
 use crate::switch::{Core, Heads};
 use crate::sync::{lock, write};
 use crate::table::EntryChange;
-use crate::trace::Trace;
+use crate::trace::{Checkpoint, Trace};
 use entities::schema::{DigestId, TableId};
 use entities::{Data, Translations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -407,16 +407,35 @@ impl Worker {
         at_queues: AtQueues,
         trace: &mut dyn Trace,
     ) -> Result<Vec<Output>, RunError> {
-        let mut outputs = Vec::new();
         let Some(Running { shared, lane, scratch }) = self.runs.as_mut() else {
-            return Ok(outputs);
+            return Ok(Vec::new());
         };
         let inside = shared.gate.enter(lane);
-        let core = &shared.core;
         let when = (now, at_queues);
-        let outcome = core.try_process(scratch, (port, packet), when, trace, &mut outputs);
+        let outcome = shared.core.try_process(scratch, (port, packet), when, trace);
         drop(inside);
-        outcome.map(|()| outputs)
+        outcome
+    }
+
+    /// Tries a packet from a checkpoint on, like [`crate::Switch::try_again`]. Returns no packets if
+    /// there is no program.
+    ///
+    /// # Errors
+    /// Fails as [`crate::Switch::try_again`] does.
+    pub fn try_again(
+        &mut self,
+        checkpoint: &Checkpoint,
+        now: Duration,
+        at_queues: AtQueues,
+        trace: &mut dyn Trace,
+    ) -> Result<Vec<Output>, RunError> {
+        let Some(Running { shared, lane, scratch }) = self.runs.as_mut() else {
+            return Ok(Vec::new());
+        };
+        let inside = shared.gate.enter(lane);
+        let outcome = shared.core.try_again(scratch, checkpoint, (now, at_queues), trace);
+        drop(inside);
+        outcome
     }
 
     /// Changes to the program that was committed last, as processing a packet does.

@@ -72,10 +72,14 @@ impl<'p> Interpreter<'p> {
         let mut shown = Vec::new();
         let is_traced = self.is_traced(Detail::Steps);
         for key in &table.keys {
-            let value = self.key_value(&key.expression)?;
-            keys.push(value.to_pattern().ok_or_else(|| internal("key"))?);
-            if is_traced {
-                shown.push(value);
+            match self.key_value(&key.expression)? {
+                Value::Bits(bits) if !is_traced => keys.push(bits),
+                value => {
+                    keys.push(value.to_pattern().ok_or_else(|| internal("key"))?);
+                    if is_traced {
+                        shown.push(value);
+                    }
+                }
             }
         }
         self.event(|_| Event::Table { table: id, keys: shown });

@@ -53,6 +53,14 @@ pub(crate) struct Scratch {
     pub(crate) trial: Option<Box<Self>>,
 }
 
+/// The state of a worker's random numbers.
+#[derive(Debug)]
+pub(super) struct Randomness {
+    random: ChaCha8Rng,
+    /// The number of random numbers that packets have drawn.
+    drawn: u64,
+}
+
 /// A flag by which another thread stops workers. Each worker has an `EndFlag` of its own that
 /// refers to the shared flag, so that cloning its `Arc` writes nothing that other workers read.
 #[derive(Debug)]
@@ -89,12 +97,23 @@ impl Scratch {
     pub(crate) fn begin_trial(&mut self, at_queues: AtQueues) -> Box<Self> {
         let mut tried = self.trial.take().unwrap_or_else(|| Box::new(Self::new(0)));
         tried.at_queues = at_queues;
-        tried.random = ChaCha8Rng::deserialize_state(&self.random.serialize_state());
+        tried.random = same(&self.random);
         tried.drawn = self.drawn;
         tried.checksums.clone_from(&self.checksums);
         tried.stop.clone_from(&self.stop);
         tried.beyond = self.beyond;
         tried
+    }
+
+    /// Returns the state of the random numbers.
+    pub(super) fn randomness(&self) -> Randomness {
+        Randomness { random: same(&self.random), drawn: self.drawn }
+    }
+
+    /// Makes the random numbers continue from a state.
+    pub(super) fn set_randomness(&mut self, randomness: &Randomness) {
+        self.random = same(&randomness.random);
+        self.drawn = randomness.drawn;
     }
 
     /// Takes back the buffers of a packet that was only tried, and forgets what the packet sent to
@@ -150,4 +169,9 @@ impl Scratch {
         self.drawn = self.drawn.wrapping_add(1);
         self.random.random_range(low..=high)
     }
+}
+
+/// Returns a generator that draws the same random numbers from now on.
+fn same(random: &ChaCha8Rng) -> ChaCha8Rng {
+    ChaCha8Rng::deserialize_state(&random.serialize_state())
 }

@@ -263,7 +263,7 @@ impl Interpreter<'_> {
     }
 
     /// Reports to the trace which side of a branch was taken.
-    fn decided(&mut self, statement: &Statement, side: usize) {
+    pub(super) fn decided(&mut self, statement: &Statement, side: usize) {
         if let (Some(trace), Some(at)) = (&mut self.trace, statement.location) {
             trace.branch(at, side);
         }
@@ -344,6 +344,8 @@ impl Interpreter<'_> {
         for (position, (formal, argument)) in formals.zip(arguments).enumerate() {
             let rank = argument.rank(position);
             let value = match argument.unordered() {
+                // The parameter is not read before the call, and keeps its memory.
+                Argument::In(expression) if self.copy_in_place(&formal, expression)? => continue,
                 Argument::In(expression) => self.evaluate(expression)?,
                 Argument::InOut(place) => {
                     let place = self.resolve(place)?;
@@ -385,6 +387,19 @@ impl Interpreter<'_> {
         }
         outputs.sort_by_key(|output| output.rank);
         Ok(outputs)
+    }
+
+    /// Copies the value of an expression to a parameter that is only read, in the memory of the
+    /// parameter's last value. Returns false, and copies nothing, if the expression is no place or
+    /// its place must be evaluated.
+    fn copy_in_place(&mut self, formal: &Formal, expression: &Expression) -> Result<bool, Stop> {
+        match &expression.kind {
+            ExpressionKind::Read(place) if formal.direction == Direction::In => {
+                let place = self.resolve(place)?;
+                Ok(self.copy_to_variable(formal.variable, &place))
+            }
+            _ => Ok(false),
+        }
     }
 
     fn copy_arguments_out(&mut self, outputs: Vec<CopyOut>) -> Result<(), Stop> {

@@ -17,7 +17,7 @@ use std::ptr;
 use std::sync::Arc;
 
 /// The changes that a packet which is only tried has made so far.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Trial {
     registers: HashMap<(ExternId, u64), Value>,
     meters: HashMap<(ExternId, MeterOwner), Meter>,
@@ -38,6 +38,15 @@ pub(crate) enum MeterOwner {
     Entry(usize),
     /// The default entry of the meter's table.
     Default,
+}
+
+impl Trial {
+    /// Returns whether no change belongs to an entry, which may be removed before the packet
+    /// continues from a checkpoint.
+    pub(super) fn is_independent(&self) -> bool {
+        let of_entry = |owner: &MeterOwner| matches!(owner, MeterOwner::Entry(_));
+        self.calls.is_empty() && !self.meters.keys().any(|(_, owner)| of_entry(owner))
+    }
 }
 
 impl Interpreter<'_> {

@@ -1,7 +1,10 @@
 //! Tests of packets that are only tried: they leave the switch as it is, and see their own changes.
 
-use super::support::{V1model, add_exact, load, outputs, outputs_at};
-use pipeline::{AtQueues, CloneSession, Event, MeterConfig, Replica, RunError, Switch};
+use super::support::{V1model, add_exact, call, exact, load, outputs, outputs_at};
+use pipeline::{
+    AtQueues, Checkpoint, CloneSession, EntryAction, Event, FieldMatch, Group, GroupMember,
+    MeterConfig, Replica, RunError, Selection, Switch, TableEntry, Trace,
+};
 use std::time::Duration;
 
 const HEADERS: &str = "header R { bit<8> a; bit<8> b; bit<8> c; } struct H { R r; }
@@ -185,4 +188,78 @@ fn queues_of_ports_are_passed_on_request() {
     assert_eq!(leave(AtQueues::Wait), []);
     assert_eq!(outputs(&mut switch, 1, &[7, 0, 0]), []);
     assert_eq!(switch.take_waiting().len(), 1);
+}
+
+/// A trace that takes a member of each group, and keeps the last checkpoint.
+struct Taking {
+    member: usize,
+    checkpoint: Option<Checkpoint>,
+}
+
+impl Trace for Taking {
+    fn event(&mut self, _: Event) {}
+
+    fn choose(&mut self, _: &Selection<'_>) -> usize {
+        self.member
+    }
+
+    fn wants_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.checkpoint = Some(checkpoint);
+    }
+}
+
+/// A packet that continues from a checkpoint has the changes and the random numbers that it had
+/// there, and the outputs of a packet that takes the other member from the start.
+#[test]
+fn a_packet_continues_from_a_checkpoint() {
+    let ingress = "register<bit<8>, bit<32>>(2) r;
+        action_selector(HashAlgorithm.crc16, 64, 14) members;
+        action set(bit<9> port) { s.egress_spec = port; }
+        table t { key = { h.r.a: exact; h.r.b: selector; } actions = { set; }
+            implementation = members; }
+        apply { bit<8> old; r.read(old, 1); r.write(1, old + 9); random(h.r.c, 8w0, 8w255);
+            if (h.r.a > 2) { h.r.b = 1; t.apply(); h.r.b = h.r.b + 1; }
+            r.read(old, 1); h.r.b = h.r.b + old; }";
+    let spread = || {
+        let mut switch = program(ingress);
+        let (table, selector) = (switch.table_named("t"), switch.extern_named("members"));
+        let (table, selector) = (table.expect("a table"), selector.expect("a selector"));
+        let mut group = Group::default();
+        for member in 0..3 {
+            let action = call(&switch, "t", "set", &[u128::from(member) + 4]);
+            switch.add_member(selector, member, action).expect("room");
+            group.members.push(GroupMember { member, weight: 1, watch_port: None });
+        }
+        switch.add_group(selector, 1, group).expect("room");
+        let matches = vec![exact(7), FieldMatch::Any];
+        let action = EntryAction::Group(1);
+        let entry = TableEntry { matches, priority: 0, action, idle_timeout: None };
+        switch.add_entry(table, entry, Duration::ZERO).expect("room");
+        // The random numbers and the register are not as they were at first.
+        outputs(&mut switch, 1, &[1, 0, 0]);
+        switch
+    };
+    let (now, wait) = (Duration::ZERO, AtQueues::Wait);
+    let mut switch = spread();
+    let mut first = first_of(0);
+    let outputs = switch.try_process(1, &[7, 0, 0], now, wait, &mut first).expect("runs");
+    assert_eq!((outputs[0].port, outputs[0].packet[1]), (4, 2 + 18));
+    let checkpoint = first.checkpoint.expect("a checkpoint");
+    for member in [2, 1, 0] {
+        let taking = || first_of(member);
+        let again = switch.try_again(&checkpoint, now, wait, &mut taking()).expect("runs");
+        let whole = switch.try_process(1, &[7, 0, 0], now, wait, &mut taking()).expect("runs");
+        assert_eq!(again, whole);
+        assert_eq!(again[0].packet, outputs[0].packet, "only the port differs");
+    }
+    let refused = spread().try_again(&checkpoint, now, wait, &mut first_of(0));
+    assert!(matches!(refused, Err(RunError::Internal(_))), "{refused:?}");
+}
+
+fn first_of(member: usize) -> Taking {
+    Taking { member, checkpoint: None }
 }

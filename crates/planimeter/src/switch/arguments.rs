@@ -365,7 +365,7 @@ fn server_arguments() -> [Arg; 8] {
     ]
 }
 
-fn log_arguments() -> [Arg; 9] {
+fn log_arguments() -> [Arg; 11] {
     [
         Arg::new("log-level")
             .short('L')
@@ -403,6 +403,21 @@ fn log_arguments() -> [Arg; 9] {
                 "The form of traces: lines, lines with all values, a line of JSON for each packet, or \
                  messages planimeter.trace.v1.Trace, each behind its length",
             ),
+        flag(
+            "all-outcomes",
+            "Trace everything that could happen to each packet: what follows each member of a group that its \
+             hash could choose. The members are tried, and the packet is then processed as usual",
+        )
+        .requires("trace")
+        .help_heading("Log"),
+        Arg::new("outcomes-limit")
+            .long("outcomes-limit")
+            .value_name("NUMBER")
+            .default_value(traces::DEFAULT_OUTCOMES.to_string())
+            .value_parser(value_parser!(u64).range(1..))
+            .requires("all-outcomes")
+            .help_heading("Log")
+            .help("The largest number of outcomes of one packet"),
         Arg::new("dump-packet-data")
             .long("dump-packet-data")
             .value_name("BYTES")

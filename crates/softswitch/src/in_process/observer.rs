@@ -20,7 +20,7 @@ impl DeviceObserver for Observer {
         let inner = &self.0;
         for packet in packets.drain(..) {
             let mut lane = inner.lane();
-            // A string without a number belongs to no packet.
+            // A packet-out with a string that has lost its number is ignored.
             let Some(packet) = inner.headers(&lane).joined(packet) else { continue };
             let (outputs, out) =
                 on_large_stack(|| inner.process(&mut lane, inner.cpu_port, &packet));

@@ -41,8 +41,8 @@ impl Lane {
             headers: self.shared.headers(),
             wanted: injected.wanted,
         };
-        // In a batch, packets are not traced or only tried, and those that wait for their egress do
-        // not say which packet they come from.
+        // In a batch, packets cannot be traced or only tried, and a packet that waits for its
+        // egress does not record from which packet it was made.
         let is_traced = leaving.wanted.traced.is_some() || self.shared.log.wants_traces();
         let is_tried = effects(leaving.wanted.treatment) == Effects::None;
         if self.queued.is_empty() && !is_traced && !is_tried {

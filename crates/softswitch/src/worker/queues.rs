@@ -5,10 +5,10 @@
 //! soon as it can after that time, and measures how late that was. Programs read the model's times,
 //! which are exact. Lateness does not add up: the next packet is due by the model's clock.
 //!
-//! One worker owns the queues of all ports. It runs the egress of the packets in them, and transmits
-//! them. Other workers run ingress, and hand the packets over in its mailbox, a burst at a time, so
-//! the packets of a worker stay in order. A queue thus needs no lock, and its packets and rate have
-//! one clock.
+//! One worker owns the queues of all ports. It runs the egress of the packets in them, and
+//! transmits them. Other workers run ingress, and hand the packets over in its mailbox, a burst at
+//! a time, so the packets of a worker stay in order. A queue thus needs no lock, and its packets
+//! and rate have one clock.
 
 use super::Lane;
 use crate::log::Verbosity;
@@ -200,8 +200,8 @@ impl Lane {
         self.hand_over();
     }
 
-    /// Drops the packets of a burst of heads that began before ports got queues: what follows the
-    /// heads is no longer there.
+    /// Drops the packets of a burst of heads that began before ports got queues: the payload that
+    /// follows the heads is no longer there.
     pub(super) fn drop_late_heads(&mut self) {
         if !self.owns_queues() {
             let late = self.program.take_waiting().len();

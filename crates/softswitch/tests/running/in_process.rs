@@ -188,7 +188,7 @@ async fn a_controller_drives_the_same_switch() {
     controller.insert([names.entry(20, "forward", &[2])]).await;
     let outputs = switch.process(1, &[20, 1]).expect("it runs");
     assert_eq!(outputs.iter().map(|output| output.port).collect::<Vec<_>>(), [2]);
-    // What the owner writes, the controller reads.
+    // The controller reads the entries that the owner writes.
     write(&switch, &[entry(&switch, "stations", ("to", "21"), "forward", &[("port", "3")])]);
     let all = v1::Entity {
         entity: Some(v1::entity::Entity::TableEntry(v1::TableEntry {

@@ -196,7 +196,8 @@ async fn thousands_of_requests_in_one_stream_are_answered_in_order() {
         assert_eq!(outcomes[0].outputs[0].payload[..], payload(number), "{number}");
     }
     assert_eq!(hits(&mut controller).await, 5_000);
-    // A request with as many packets as may wait at all runs, one with more does not.
+    // A request with the largest permitted number of packets runs, and one with more packets is
+    // refused.
     let packets = |count| vec![on(1, &[9, 0]); count];
     assert_eq!(injecting.run(packets(4096)).await.expect("they ran").len(), 4096);
     let refused = injecting.run(packets(4097)).await.expect_err("too many");

@@ -14,6 +14,7 @@ mod in_process;
 mod injection;
 mod killed;
 mod metrics;
+mod outcomes;
 mod packets;
 mod pipelines;
 mod ports;

@@ -109,7 +109,7 @@ impl Drop for Stop {
     }
 }
 
-/// Sends numbered packets until told to stop, and receives the results. Each packet must be the
+/// Sends numbered packets until `stop` is set, and receives the results. Each packet must be the
 /// next one, and carry the mark of the previous packet's program or of a later program. Returns the
 /// number of packets sent.
 fn traffic(lines: &mut [Port], stop: &AtomicBool, seen: &AtomicU8) -> u32 {

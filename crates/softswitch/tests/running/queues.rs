@@ -87,7 +87,8 @@ async fn what_waits_leaves_in_order_when_the_rate_is_removed() {
     assert_eq!(bench.receive(2, 1), [[9, 0]]);
     let state = wait_for(&controller, 0, |state| state.enqueued == 10).await;
     assert_eq!((state.sent, state.depth_packets, state.depth_bytes), (1, 9, 18));
-    // A smaller depth than what waits drops nothing, and another rate keeps the packets waiting.
+    // A depth below the number of waiting packets drops none of them, and another rate keeps them
+    // waiting.
     let slower = messages(&["port=2 queue=0 rate=2bps depth=3"]);
     assert_eq!(set(&controller, slower).await.expect("a change").dropped, 0);
     bench.send(1, &[9, 99]);
@@ -101,7 +102,7 @@ async fn what_waits_leaves_in_order_when_the_rate_is_removed() {
     assert_eq!((state.enqueued, state.depth_packets, state.depth_bytes), (10, 0, 0));
 }
 
-/// Packets of a queue that goes are dropped and counted, and those after it leave at once.
+/// Packets of a removed queue are dropped and counted, and later packets leave at once.
 #[tokio::test]
 async fn a_port_without_queues_is_as_before() {
     let (mut bench, controller) = forwarding().await;
@@ -120,7 +121,7 @@ async fn a_port_without_queues_is_as_before() {
     assert_eq!((state.removed, state.queues.len(), state.paces.len()), (4, 0, 0));
 }
 
-/// A change that is wrong in one port changes no port, and what waits goes on waiting.
+/// A change that is invalid for one port changes no port, and waiting packets continue to wait.
 #[tokio::test]
 async fn a_change_that_is_refused_leaves_everything_as_it_was() {
     let (bench, controller) = forwarding().await;
@@ -171,7 +172,7 @@ async fn a_change_that_is_refused_leaves_everything_as_it_was() {
     assert_eq!(request_set(&controller, expected).await.expect("it is right").revision, 2);
 }
 
-/// Whatever depths clients set, the packets that wait take no more memory than they may.
+/// Waiting packets never take more memory than the limit, whatever depths clients set.
 #[tokio::test]
 async fn the_memory_of_packets_that_wait_is_bounded() {
     let limits = SwitchLimits { queued: 4096, ..SwitchLimits::default() };
@@ -187,7 +188,8 @@ async fn the_memory_of_packets_that_wait_is_bounded() {
         assert!(start.elapsed() < TIMEOUT, "{:?}", bench.switch.state());
         tokio::task::yield_now().await;
     }
-    // The first leaves at once. A packet counts for 1,026 bytes, so the fifth that waits is beyond.
+    // The first packet leaves at once. A packet counts for 1,026 bytes, so the fifth waiting packet
+    // exceeds the limit.
     let state = wait_for(&controller, 0, |state| state.enqueued == 5).await;
     assert_eq!((state.sent, state.depth_packets), (1, 4));
     let state = bench.switch.finish().remove(0).queues;
@@ -202,8 +204,8 @@ fn port_of_two_workers(number: u32) -> ([Port; 2], (u32, Port)) {
     ([far, other_far], (number, near))
 }
 
-/// Both workers receive packets for a port with queues. The first one owns the queues, so all leave
-/// by its own queue of the port, and those of each worker in their order.
+/// Two workers receive packets for a port with queues. The first worker owns the queues, so all
+/// packets leave by its queue of the port, and those of each worker in their order.
 #[tokio::test]
 async fn one_of_several_workers_owns_the_queues() {
     let (far_in, port_in) = port_of_two_workers(1);
@@ -261,7 +263,7 @@ async fn a_switch_without_ports_says_so() {
     }
 }
 
-/// The switch tells its clock, from which the timestamps of packets count.
+/// The switch reports its clock, from which the timestamps of packets count.
 #[tokio::test]
 async fn a_switch_tells_its_clock() {
     let bench = Bench::start(0, None, Options { workers: 3, ..options() });
@@ -274,7 +276,7 @@ async fn a_switch_tells_its_clock() {
     assert!(passed > 0 && second.timestamp_ns > first.timestamp_ns, "{first:?} {second:?}");
 }
 
-/// The states come at the interval, and show what passed in between.
+/// The states are sent at the interval, and count the packets that passed in between.
 #[tokio::test]
 async fn a_watcher_sees_the_counters_rise() {
     let (mut bench, controller) = forwarding().await;
@@ -321,7 +323,7 @@ async fn queues_survive_a_restart() {
         assert_eq!(get(&controller).await.ports, messages(&configured));
     }
     {
-        // No client has set them, so they are those of the configuration again.
+        // No client has set queues, so those of the configuration apply again.
         let bench = restarted(&state, &["port=1 rate=4Mbps"]).expect("it starts");
         let controller = Controller::of(&bench.switch, 1).await;
         assert_eq!(get(&controller).await.ports, messages(&["port=1 rate=4Mbps"]));

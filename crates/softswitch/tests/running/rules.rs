@@ -80,7 +80,7 @@ async fn writes_that_break_a_constraint_are_refused_and_change_nothing() {
     assert_eq!(controller.client.read(vec![all]).await.expect("it is there").len(), 1);
 }
 
-/// The switch knows references again that it restores after a restart.
+/// After a restart, the switch knows the references of the entities that it has restored.
 #[tokio::test]
 async fn references_are_checked_on_request_also_after_a_restart() {
     let refers = "@refers_to(builtin::multicast_group_table, multicast_group_id) bit<9> port";

@@ -115,9 +115,17 @@ impl Bench {
 
     /// Starts a switch that writes the trace of each packet as JSON, and returns it with the text.
     pub(crate) fn tracing(ports: u32) -> (Self, CapturedLog) {
+        Self::tracing_with(ports, |log| log)
+    }
+
+    /// Starts a switch like [`Self::tracing`], with a log that `configure` has changed.
+    pub(crate) fn tracing_with(
+        ports: u32,
+        configure: impl FnOnce(Log) -> Log,
+    ) -> (Self, CapturedLog) {
         let written = CapturedLog::default();
         let log = Log::off().with_traces(traces::Format::Json, Box::new(written.clone()));
-        (Self::start(ports, None, Options { log, ..options() }), written)
+        (Self::start(ports, None, Options { log: configure(log), ..options() }), written)
     }
 
     /// Starts a switch that records its pipeline and entries in a state file.
@@ -196,13 +204,13 @@ pub(crate) struct CapturedLog(Arc<Mutex<Vec<u8>>>);
 
 impl CapturedLog {
     pub(crate) fn text(&self) -> String {
-        String::from_utf8_lossy(&self.0.lock().expect("nobody panics")).into_owned()
+        String::from_utf8_lossy(&self.0.lock().expect("no thread panics")).into_owned()
     }
 }
 
 impl Write for CapturedLog {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics").write(bytes)
+        self.0.lock().expect("no thread panics").write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -323,7 +331,7 @@ impl Names {
         Self { schema: Schema::new(p4info).expect("it is right") }
     }
 
-    fn action(&self, name: &str) -> u32 {
+    pub(crate) fn action(&self, name: &str) -> u32 {
         let actions = &self.schema.p4info().actions;
         let named = |preamble: &p4runtime::proto::config::Preamble| preamble.alias == name;
         let found = actions

@@ -164,19 +164,20 @@ async fn strings_keep_their_numbers_over_restarts() {
     }
 }
 
-/// In a type whose numbers have run out, a restart replays which string lost its number to which.
+/// Tests a type whose numbers have run out: a restart replays which string took over the number of
+/// which other string.
 #[tokio::test]
 async fn reused_numbers_are_kept_over_restarts() {
     let directory = tempfile::tempdir().expect("a directory");
     let state = directory.path().join("state");
-    // Of the four numbers, the program gives two.
+    // The program assigns two of the four numbers.
     let source = PROGRAM.replace("type bit<10> vrf_id_t;", "type bit<2> vrf_id_t;");
     let source = source.replace("bit<6>    reason;", "bit<14>   reason;");
     let ids = Ids::of(&source);
     let bench = Bench::with_state(2, &state);
     let mut controller = Controller::with(&bench.switch, &source).await;
     controller.insert([ids.route("red", "hop"), ids.route("green", "hop")]).await;
-    // One batch deletes the entry of a string, and gives the string's number to another one.
+    // One batch deletes the entry of a string, so that another string takes over its number.
     let swap = vec![
         (UpdateType::Delete, ids.route("red", "hop")),
         (UpdateType::Insert, ids.route("blue", "hop")),

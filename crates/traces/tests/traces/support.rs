@@ -98,7 +98,43 @@ pub(crate) fn spread(switch: &mut Switch, table: &str, key: u64, members: &[Memb
     switch.add_entry(id, entry, Duration::ZERO).expect("room");
 }
 
-/// Makes `spread.p4` copy packets of a kind to a port.
+/// A member of a group, of weight 1: the action, and the width and value of each argument.
+#[derive(Clone, Debug)]
+pub(crate) struct Spread {
+    pub(crate) action: &'static str,
+    pub(crate) arguments: Vec<(u32, u64)>,
+}
+
+/// Adds an entry of `table` whose exact key has this width and value, and which runs a group of
+/// members of `selector`. They have the numbers from `first` on, as has the group.
+pub(crate) fn add_group(
+    switch: &mut Switch,
+    [table, selector]: [&str; 2],
+    (width, key): (u32, u64),
+    (first, members): (u32, &[Spread]),
+) {
+    let id = switch.table_named(table).expect("a table");
+    let selector = switch.extern_named(selector).expect("a selector");
+    let mut group = Group::default();
+    for (number, member) in (first..).zip(members) {
+        let action = switch.action_named(id, member.action).expect("an action");
+        let arguments = member.arguments.iter().map(|(width, value)| bits(*width, *value));
+        let arguments: Vec<Bits> = arguments.collect();
+        let call = switch.action_call(action, &arguments).expect("a call");
+        switch.add_member(selector, number, call).expect("room");
+        group.members.push(GroupMember { member: number, weight: 1, watch_port: None });
+    }
+    switch.add_group(selector, first, group).expect("room");
+    let entry = TableEntry {
+        matches: vec![FieldMatch::Exact(bits(width, key)), FieldMatch::Any],
+        priority: 0,
+        action: EntryAction::Group(first),
+        idle_timeout: None,
+    };
+    switch.add_entry(id, entry, Duration::ZERO).expect("room");
+}
+
+/// Makes a program copy packets of a kind to a port.
 pub(crate) fn mirror(switch: &mut Switch, kind: u64, port: u32) {
     let id = switch.table_named("mirrors").expect("a table");
     let action = switch.action_named(id, "mirror").expect("an action");

@@ -45,7 +45,48 @@ pub(crate) struct Egress<V> {
     pub(super) number: u32,
 }
 
+impl<V> Ingress<V> {
+    /// Returns the packet with its values converted.
+    pub(super) fn converted<W>(
+        &self,
+        convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
+    ) -> Result<Ingress<W>, RunError> {
+        Ok(Ingress {
+            packet: self.packet.clone(),
+            port: self.port,
+            metadata: convert(&self.metadata)?,
+            standard: convert(&self.standard)?,
+            path: self.path,
+            generation: self.generation,
+            number: self.number,
+        })
+    }
+}
+
 impl<V> Egress<V> {
+    /// Returns the packet with its values converted.
+    pub(super) fn converted<W>(
+        &self,
+        convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
+    ) -> Result<Egress<W>, RunError> {
+        Ok(Egress {
+            port: self.port,
+            headers: convert(&self.headers)?,
+            metadata: convert(&self.metadata)?,
+            standard: convert(&self.standard)?,
+            payload: self.payload.clone(),
+            length: self.length,
+            received_length: self.received_length,
+            ingress_port: self.ingress_port,
+            most: self.most,
+            truncated: self.truncated,
+            priority: self.priority,
+            path: self.path,
+            generation: self.generation,
+            number: self.number,
+        })
+    }
+
     /// Converts the values of the packet with `convert`.
     pub(crate) fn map<W>(
         self,

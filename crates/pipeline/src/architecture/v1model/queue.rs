@@ -4,7 +4,9 @@
 //! next pass and the length of a queue are looked up in maps, because one packet may become tens of
 //! thousands of waiting packets.
 
+use super::super::PassBudget;
 use super::passes::{Egress, Ingress};
+use crate::error::RunError;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +28,8 @@ pub(super) struct Queue<V> {
     ports: BTreeMap<u32, BTreeSet<(Reverse<u128>, u64)>>,
     /// The number of passes that wait in each queue, by port and priority.
     depths: BTreeMap<(u32, u128), u64>,
+    /// The passes that the packet has taken so far.
+    pub(super) budget: PassBudget,
 }
 
 impl<V> Default for Queue<V> {
@@ -36,11 +40,50 @@ impl<V> Default for Queue<V> {
             arrived: 0,
             ports: BTreeMap::new(),
             depths: BTreeMap::new(),
+            budget: PassBudget::default(),
         }
     }
 }
 
+impl<V> Pass<V> {
+    /// Returns the pass with its values converted.
+    fn converted<W>(
+        &self,
+        convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
+    ) -> Result<Pass<W>, RunError> {
+        Ok(match self {
+            Self::Ingress(pass) => Pass::Ingress(pass.converted(convert)?),
+            Self::Egress(pass) => Pass::Egress(Box::new(pass.converted(convert)?)),
+        })
+    }
+}
+
 impl<V> Queue<V> {
+    /// Returns the same passes with their values converted.
+    pub(super) fn converted<W>(
+        &self,
+        convert: &mut dyn FnMut(&V) -> Result<W, RunError>,
+    ) -> Result<Queue<W>, RunError> {
+        let only = self.only.as_ref().map(|pass| pass.converted(convert)).transpose()?;
+        let mut passes = BTreeMap::new();
+        for (arrived, pass) in &self.passes {
+            passes.insert(*arrived, pass.converted(convert)?);
+        }
+        Ok(Queue {
+            only,
+            passes,
+            arrived: self.arrived,
+            ports: self.ports.clone(),
+            depths: self.depths.clone(),
+            budget: self.budget.clone(),
+        })
+    }
+
+    /// Returns the number of passes that wait.
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.only.is_some()) + self.passes.len()
+    }
+
     /// Returns whether no pass waits, so that a pass that is pushed now runs next.
     pub(super) fn is_empty(&self) -> bool {
         self.only.is_none() && self.passes.is_empty()
