@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Refused,
     /// A computation would exceed a limit.
     Limit,
+    /// A device cannot be reached, or the connection to it is lost.
+    Unreachable,
     /// The operating system refuses something.
     System,
     /// A fault of Planimeter itself.
@@ -40,6 +42,7 @@ impl Kind {
             Self::Missing => "NotFoundError",
             Self::Refused => "RefusedError",
             Self::Limit => "LimitError",
+            Self::Unreachable => "UnreachableError",
             Self::System => "SystemFault",
             Self::Internal => "InternalError",
         }

@@ -11,6 +11,7 @@
 
 mod command;
 mod curve;
+mod emulated;
 mod errors;
 mod interrupts;
 mod network;
@@ -27,9 +28,11 @@ mod _native {
     use super::{PyResult, pyfunction};
 
     #[pymodule_export]
-    use super::command::run_command;
+    use super::command::{command_flags, run_command};
     #[pymodule_export]
     use super::curve::{Curve, Deviation};
+    #[pymodule_export]
+    use super::emulated::OpenFlowSwitch;
     #[pymodule_export]
     use super::network::{FlowBound, Network, ServerBound};
     #[pymodule_export]

@@ -163,7 +163,12 @@ pub(crate) fn read_histograms(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<A
                 Fault::new(Kind::Result, error.reason).at(error.path.display().to_string())
             })?;
             match &mut sum {
-                None => sum = Some(one),
+                None => {
+                    let mut first = one;
+                    // The longest time differs between trials, so the range of the sum must grow.
+                    first.auto(true);
+                    sum = Some(first);
+                }
                 Some(sum) => sum.add(&one).map_err(|error| {
                     Fault::new(Kind::Result, error.to_string()).at(file.path.display().to_string())
                 })?,

@@ -1,8 +1,9 @@
-//! Switches in process: packets and time in, packets and events out.
+//! Switches in process: packets and time in, packets and events out; and devices that run already.
 
 mod arrays;
 mod events;
 mod groups;
+mod remote;
 mod tables;
 mod values;
 
@@ -10,19 +11,19 @@ use std::net::SocketAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use entities::{Entity, Selection};
 use numpy::PyReadonlyArray1;
 use p4runtime::p4info::Schema;
 use p4runtime::proto::v1::{Update, write_request::Atomicity};
-use p4runtime::session::Pipeline;
 use pipeline::{Detail, Output, Path, RunError, V1ModelSettings};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use softswitch::in_process::{
     InProcessConfig, InProcessSwitch, Passing, ServedInProcess, ServingError,
 };
-use std::sync::Arc;
 use traces::{Contents, Effects, Format};
 
+use self::remote::{Attachment, Remote};
 use self::values::entity_fault;
 use crate::errors::{Fault, Kind};
 use crate::packets::{Arrays, Copied, Packed, bytes};
@@ -31,10 +32,19 @@ use crate::program::Program;
 /// The P4Runtime id of every switch in process.
 const DEVICE: u64 = 1;
 
-/// A switch in process.
+/// A switch in process, or a device that runs already. Both have the tables, arrays and groups of a
+/// program, which are read and written by name.
 #[pyclass(frozen, module = "planimeter._native")]
 pub(crate) struct Switch {
-    switch: InProcessSwitch,
+    target: Target,
+}
+
+/// The switch behind the Python object.
+enum Target {
+    /// A switch in process.
+    InProcess(InProcessSwitch),
+    /// A device behind a P4Runtime server.
+    Remote(Remote),
 }
 
 /// Packets that leave, each with its port.
@@ -103,7 +113,30 @@ impl Switch {
                 Path::Interpreter => fault,
             }
         })?;
-        Ok(Self { switch })
+        Ok(Self { target: Target::InProcess(switch) })
+    }
+
+    /// Connects to a device that runs already.
+    #[staticmethod]
+    fn attach(
+        py: Python<'_>,
+        address: String,
+        device_id: u64,
+        role: String,
+        election_id: Option<u128>,
+        timeout_s: f64,
+        p4info: Option<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let patience = seconds("timeout_s", timeout_s)?;
+        let to = Attachment { address, device_id, role, election_id, patience, p4info };
+        Ok(Self { target: Target::Remote(Remote::connect(py, to)?) })
+    }
+
+    /// Ends the connection to a device. A switch in process has none.
+    fn close(&self, py: Python<'_>) {
+        if let Target::Remote(remote) = &self.target {
+            remote.close(py);
+        }
     }
 
     /// Processes a packet. Returns the packets that leave.
@@ -115,7 +148,8 @@ impl Switch {
     ) -> PyResult<Left<'py>> {
         let packet = bytes(packet)?;
         let packet = packet.as_bytes();
-        let outputs = py.detach(|| self.switch.process(port, packet));
+        let switch = self.in_process()?;
+        let outputs = py.detach(|| switch.process(port, packet));
         Ok(left(py, outputs.map_err(|error| run_fault(&error))?))
     }
 
@@ -166,8 +200,9 @@ impl Switch {
         let packet = packet.as_bytes();
         let contents = Contents { detail: self::detail(detail)?, outcomes };
         let effects = if lasting { Effects::Lasting } else { Effects::None };
+        let switch = self.in_process()?;
         let (outputs, texts) = py.detach(|| {
-            let traced = self.switch.trace(port, packet, contents, effects);
+            let traced = switch.trace(port, packet, contents, effects);
             let text =
                 |format: Format| String::from_utf8_lossy(&format.bytes(&traced.trace)).into_owned();
             let texts = [Format::Text, Format::VerboseText, Format::Json].map(text);
@@ -183,14 +218,15 @@ impl Switch {
 
     /// The time since the switch was made, in seconds.
     #[getter]
-    fn now_s(&self) -> f64 {
-        self.switch.now().as_secs_f64()
+    fn now_s(&self) -> PyResult<f64> {
+        Ok(self.in_process()?.now().as_secs_f64())
     }
 
     /// Advances the time.
     fn advance(&self, py: Python<'_>, by_s: f64) -> PyResult<()> {
         let by = seconds("seconds", by_s)?;
-        py.detach(|| self.switch.advance(by)).map_err(|error| {
+        let switch = self.in_process()?;
+        py.detach(|| switch.advance(by)).map_err(|error| {
             Fault::new(Kind::Refused, error.to_string())
                 .mended_by("serve the switch with clock='virtual'")
                 .into()
@@ -198,8 +234,9 @@ impl Switch {
     }
 
     /// Sets whether a port is up.
-    fn set_port_up(&self, port: u32, up: bool) {
-        self.switch.ports().set_port_up(port, up);
+    fn set_port_up(&self, port: u32, up: bool) -> PyResult<()> {
+        self.in_process()?.ports().set_port_up(port, up);
+        Ok(())
     }
 
     /// Serves P4Runtime on an address until the server is stopped.
@@ -218,7 +255,8 @@ impl Switch {
                 return Err(fault.mended_by("write 'wall' or 'virtual'").into());
             }
         };
-        let served = py.detach(|| self.switch.serve(address, passing)).map_err(|error| {
+        let switch = self.in_process()?;
+        let served = py.detach(|| switch.serve(address, passing)).map_err(|error| {
             let kind = match error {
                 ServingError::Served => Kind::Refused,
                 ServingError::Listen { .. } | ServingError::System(_) => Kind::System,
@@ -255,21 +293,53 @@ impl Switch {
         let bytes = packets.iter().map(|packet| packet.len()).sum();
         let mut packed = Packed::with_capacity(packets.len(), bytes);
         let mut leave = |source, port, packet: &[u8]| packed.push(source, port, packet);
-        let errors = self.switch.process_batch(&arriving, &mut leave);
+        let errors = self.in_process()?.process_batch(&arriving, &mut leave);
         let errors = errors.into_iter().map(|(at, error)| (at, error.to_string())).collect();
         Ok((packed, errors))
     }
 
-    /// Returns the pipeline that the switch runs.
-    fn pipeline(&self) -> Result<Arc<Pipeline>, Fault> {
-        self.switch
-            .pipeline()
-            .ok_or_else(|| Fault::new(Kind::Internal, "the switch has no program"))
+    /// Returns the switch in process, or an error if this is a device that runs elsewhere.
+    fn in_process(&self) -> Result<&InProcessSwitch, Fault> {
+        match &self.target {
+            Target::InProcess(switch) => Ok(switch),
+            Target::Remote(_) => {
+                Err(Fault::new(Kind::Refused, "only a switch in process can do this"))
+            }
+        }
+    }
+
+    /// Returns the device that runs elsewhere, or an error if this is a switch in process.
+    fn remote(&self) -> Result<&Remote, Fault> {
+        match &self.target {
+            Target::InProcess(_) => {
+                Err(Fault::new(Kind::Refused, "only a device that runs elsewhere can do this"))
+            }
+            Target::Remote(remote) => Ok(remote),
+        }
     }
 
     /// Calls `work` with the objects of the program that the switch runs.
     fn schema<R>(&self, work: impl FnOnce(&Schema) -> PyResult<R>) -> PyResult<R> {
-        work(self.pipeline()?.schema())
+        match &self.target {
+            Target::InProcess(switch) => {
+                let pipeline = switch
+                    .pipeline()
+                    .ok_or_else(|| Fault::new(Kind::Internal, "the switch has no program"))?;
+                work(pipeline.schema())
+            }
+            Target::Remote(remote) => work(remote.schema()),
+        }
+    }
+
+    /// Returns the entities that a selection includes.
+    fn read(&self, selection: &Selection) -> PyResult<Vec<Entity>> {
+        Python::attach(|py| match &self.target {
+            Target::InProcess(switch) => {
+                let found = py.detach(|| switch.read(selection));
+                found.map_err(|error| entity_fault(&error).into())
+            }
+            Target::Remote(remote) => remote.read(py, selection),
+        })
     }
 
     /// Writes updates, all or none. `place` names the update at a position in errors.
@@ -291,8 +361,12 @@ impl Switch {
         place: &dyn Fn(usize) -> String,
         said: &str,
     ) -> PyResult<()> {
-        let outcomes = py.detach(|| self.switch.write(updates, Atomicity::RollbackOnError));
-        let outcomes = outcomes.map_err(|error| entity_fault(&error))?;
+        let outcomes = match &self.target {
+            Target::InProcess(switch) => py
+                .detach(|| switch.write(updates, Atomicity::RollbackOnError))
+                .map_err(|error| entity_fault(&error))?,
+            Target::Remote(remote) => remote.write(py, updates)?,
+        };
         for (position, outcome) in outcomes.into_iter().enumerate() {
             match outcome {
                 // The others only say that one was refused.

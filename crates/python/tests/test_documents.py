@@ -3,40 +3,22 @@
 from __future__ import annotations
 
 import doctest
-import os
 import re
-import subprocess
-import sysconfig
 from pathlib import Path
 
 import matplotlib
+import pages
 import pytest
 
-from planimeter import _native, calculus, entries, program, results, switch
+from planimeter import _native, attached, calculus, device, entries, program, results, running, switch
 
-ROOT = Path(__file__).resolve().parents[3]
-BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+ROOT = pages.ROOT
 
 
-@pytest.mark.parametrize("page", ["docs/python.md", "crates/python/README.md"])
-def test_the_code_of_a_page_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["docs/python.md", "docs/ten-minutes.md", "crates/python/README.md"])
+def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     matplotlib.use("svg")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]]))
-    for folder in ("examples", "programs"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    names: dict[str, object] = {}
-    text = (ROOT / page).read_text(encoding="utf-8")
-    ran = 0
-    for block in BLOCK.finditer(text):
-        language, code = block.groups()
-        if language == "python":
-            line = text[: block.start(2)].count("\n")
-            exec(compile("\n" * line + code, page, "exec"), names)
-            ran += 1
-        elif code.startswith("planimeter "):
-            subprocess.run(code, shell=True, check=True, capture_output=True)
-    assert ran > 0
+    assert pages.run(ROOT / page, tmp_path).blocks > 0
 
 
 def test_the_examples_of_docstrings_hold(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,8 +27,9 @@ def test_the_examples_of_docstrings_hold(monkeypatch: pytest.MonkeyPatch) -> Non
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     names = {"Curve": calculus.Curve, "Network": calculus.Network}
     tests = [*finder.find(calculus, extraglobs=names), *finder.find(results)]
-    for module in (entries, program, switch):
-        tests += finder.find(module, extraglobs={"Action": entries.Action, "Switch": switch.Switch})
+    names_of_switches = {"Action": entries.Action, "Switch": switch.Switch}
+    for module in (attached, device, entries, program, running, switch):
+        tests += finder.find(module, extraglobs=names_of_switches)
     for name, method in vars(_native.Curve).items():
         tests += finder.find(method, f"Curve.{name}", module=False, globs=dict(names))
     for test in tests:

@@ -53,11 +53,14 @@ def zigzag(number: int) -> bytes:
     return bytes([*encoded, number])
 
 
-def interval_log(counts: list[int]) -> str:
-    """Returns a log of HdrHistogram, encoding V2, for values 0, 1, 2, ... below 2048."""
+def interval_log(counts: list[int], greatest: int = 3_600_000_000_000) -> str:
+    """Returns a log of HdrHistogram, encoding V2, for values 0, 1, 2, ... below 2048.
+
+    From 2048 to 4095, a count is of two values. The histogram takes values up to ``greatest``.
+    """
     body = b"".join(zigzag(count) for count in counts)
     # Cookie, length, offset, significant digits, least and greatest value, ratio.
-    plain = struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, 3_600_000_000_000, 1.0) + body
+    plain = struct.pack(">iiiiqqd", 0x1C849313, len(body), 0, 3, 1, greatest, 1.0) + body
     packed = zlib.compress(plain)
     text = base64.b64encode(struct.pack(">ii", 0x1C849314, len(packed)) + packed).decode()
     return f"#[Histogram log format version 1.3]\n0.000,1.000,0.000,{text}\n"
@@ -100,6 +103,18 @@ def test_metrics_are_a_table_and_a_frame(tmp_path: Path) -> None:
     polar = metrics.to_polars()
     assert polar.filter(metric="rate")["value"].to_list() == [2e6, 5e6]
     assert metrics._repr_html_().count("<tr>") == len(metrics) + 1
+
+
+def test_histograms_with_different_ranges_are_added_up(tmp_path: Path) -> None:
+    folder = run(tmp_path, bench({16: [1e6], 64: [1e6]}))
+    (folder / "histograms").mkdir()
+    # Values 2, 2, 3 and 7 of the first case, and 2248 of the second, which the first cannot hold.
+    short, long = interval_log([-2, 2, 1, -3, 1], greatest=2047), interval_log([-2148, 1], greatest=4095)
+    (folder / "histograms" / "case-001_latency.hlog").write_text(short)
+    (folder / "histograms" / "case-002_latency.hlog").write_text(long)
+    both = planimeter.load(folder).histogram("latency")
+    assert both.counts.tolist() == [2, 1, 0, 1, 0, 1]
+    assert both.edges_s.tolist() == pytest.approx([2e-9, 3e-9, 4e-9, 7e-9, 8e-9, 2248e-9, 2250e-9])
 
 
 def test_histograms_are_read_and_added_up(tmp_path: Path) -> None:
@@ -228,3 +243,26 @@ def test_sweeps_of_bounds_are_read(tmp_path: Path) -> None:
     assert len(set(delays("control"))) == 1
     assert delays("best effort") == sorted(delays("best effort"))
     assert delays("best effort")[0] < delays("best effort")[-1]
+
+
+def test_a_bound_that_is_infinite_is_a_figure(tmp_path: Path) -> None:
+    bounds = [{"analysis": "tfa", "delay": {"exact": "+inf", "value": None},
+               "backlog": {"exact": "5", "value": 5.0}}]
+    flows = [{"name": "f", "run": None, "bounds": bounds}]
+    result = planimeter.load(run(tmp_path / "run", {
+        "schema": "planimeter-bounds-result.v1", "network": "n", "completion": "complete",
+        "started_at": "2026-01-02T03:04:05Z", "flows": flows}))
+    delay = result.at(flow="f")["delay"]
+    assert delay.value == float("inf") and result["backlog"].value == 5
+    assert not result.passes("delay < 1s") and not result.passes("delay <= 1s")
+    assert result.passes("delay > 1s")
+
+
+def test_a_condition_may_have_to_hold_on_the_whole_interval(tmp_path: Path) -> None:
+    result = planimeter.load(run(tmp_path / "run", bench({16: [1e6, 3e6]})))
+    assert result.passes("rate > 1M") and not result.passes("rate > 1M", whole_interval=True)
+    assert result.passes("rate >= 0", whole_interval=True)
+    with pytest.raises(ThresholdError, match="rate > 1M is not certain: .* which contains the limit"):
+        result.check("rate > 1M", whole_interval=True)
+    partial = {**bench({16: [1e6, 3e6]}), "completion": "partial"}
+    assert not planimeter.load(run(tmp_path / "partial", partial)).passes("rate > 1")

@@ -1,4 +1,4 @@
-"""Measures programmable networks: curves and bounds, P4 programs, and results of measurements.
+"""Measures programmable networks: curves and bounds, P4 programs, measurements and their results.
 
 Names are loaded on first use, so that ``import planimeter`` takes milliseconds.
 """
@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from planimeter import calculus as calculus
+    from planimeter import device as device
     from planimeter import errors as errors
     from planimeter import results as results
+    from planimeter import running as running
+    from planimeter.attached import Device as Device
+    from planimeter.attached import attach as attach
     from planimeter.errors import PlanimeterError as PlanimeterError
     from planimeter.entries import Action as Action
     from planimeter.entries import CounterValue as CounterValue
@@ -34,12 +38,16 @@ if TYPE_CHECKING:
     from planimeter.results import Result as Result
     from planimeter.results import compare as compare
     from planimeter.results import load as load
+    from planimeter.running import bench as bench
+    from planimeter.running import dut as dut
+    from planimeter.running import probe as probe
 
 # The module of each name of the package. A name without one here is a module itself.
 _PLACES = {
     "Action": "planimeter.entries",
     "Comparison": "planimeter.results",
     "CounterValue": "planimeter.entries",
+    "Device": "planimeter.attached",
     "Diagnostic": "planimeter.program",
     "Digest": "planimeter.packets",
     "Entry": "planimeter.entries",
@@ -56,16 +64,21 @@ _PLACES = {
     "Result": "planimeter.results",
     "Switch": "planimeter.switch",
     "Trace": "planimeter.packets",
+    "attach": "planimeter.attached",
+    "bench": "planimeter.running",
     "compare": "planimeter.results",
     "compile": "planimeter.program",
+    "dut": "planimeter.running",
     "load": "planimeter.results",
+    "probe": "planimeter.running",
 }
-_MODULES = ("calculus", "errors", "results")
+_MODULES = ("calculus", "device", "errors", "results", "running")
 
 __all__ = [
     "Action",
     "Comparison",
     "CounterValue",
+    "Device",
     "Diagnostic",
     "Digest",
     "Entry",
@@ -82,12 +95,18 @@ __all__ = [
     "Result",
     "Switch",
     "Trace",
+    "attach",
+    "bench",
     "calculus",
     "compare",
     "compile",
+    "device",
+    "dut",
     "errors",
     "load",
+    "probe",
     "results",
+    "running",
 ]
 
 

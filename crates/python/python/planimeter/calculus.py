@@ -125,8 +125,8 @@ class PortClass(NamedTuple):
     """The size of the largest packet, in bits."""
     share: Optional[Number] = None
     """The idle slope, the quantum or the weight."""
-    minimum_packet: Number = 0
-    """The size of the smallest packet, in bits."""
+    minimum_packet: Number = 1
+    """The size of the smallest packet, in bits. Round robin by packets has better bounds with it."""
     windows: Optional[Sequence[tuple[Number, Number]]] = None
     """The windows of a gate as (time in the cycle, length), in seconds."""
 

@@ -6,10 +6,15 @@ Each says what is wrong, where, and the remedy. Each is also an exception of Pyt
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
+
+if TYPE_CHECKING:
+    from planimeter.results import Result
 
 __all__ = [
     "CurveError",
+    "ExpectationError",
+    "FailedError",
     "ForkError",
     "InputError",
     "InternalError",
@@ -105,7 +110,31 @@ class UnreachableError(PlanimeterError, ConnectionError):
 
 
 class ThresholdError(PlanimeterError, AssertionError):
-    """A condition does not hold."""
+    """A condition does not hold.
+
+    Attributes
+    ----------
+    result : planimeter.results.Result or None
+        The result of the measurement, if a condition of its ``thresholds`` does not hold.
+    """
+
+    result: Optional[Result] = None
+
+
+class ExpectationError(PlanimeterError, AssertionError):
+    """A controller under test did not do in time what a test expects."""
+
+
+class FailedError(PlanimeterError, RuntimeError):
+    """A measurement failed, or could not measure all that was asked for.
+
+    Attributes
+    ----------
+    result : planimeter.results.Result or None
+        What was measured, if anything was.
+    """
+
+    result: Optional[Result] = None
 
 
 class LimitError(PlanimeterError):

@@ -115,7 +115,8 @@ class Metric(NamedTuple):
     metric: str
     """The name, such as ``rtt.p99``."""
     value: float
-    """The value, in the unit: a mean over repetitions, if it was repeated."""
+    """The value, in the unit: a mean over repetitions, if it was repeated; ``math.inf`` for a flow
+    without a bound."""
     unit: str
     """The unit: ``seconds``, ``per second``, ``count``, ``fraction``, ``bytes``, ..."""
     low: Optional[float]
@@ -458,7 +459,7 @@ class Result:
             )
         return Histogram(*_native.read_histograms(paths))
 
-    def check(self, *conditions: str) -> None:
+    def check(self, *conditions: str, whole_interval: bool = False) -> None:
         """Checks conditions on the figures, such as ``rtt.p99 < 5ms``.
 
         The figures themselves are judged; the error says where their intervals contain the limit.
@@ -468,6 +469,8 @@ class Result:
         *conditions : str
             A metric, a comparison (``<``, ``<=``, ``>``, ``>=``, ``==``, ``!=``) and a limit with its
             unit. A condition must hold for all figures of its metric.
+        whole_interval : bool, optional
+            Whether a condition must hold on the whole 95 % interval of a figure that has one.
 
         Raises
         ------
@@ -478,13 +481,43 @@ class Result:
         """
         if self.partial is not None:
             raise ThresholdError(f"the result is incomplete: {self.partial}", where=str(self._path))
+        broken = self._broken(conditions, whole_interval)
+        if broken:
+            raise ThresholdError("\n".join(broken), where=str(self._path))
+
+    def passes(self, *conditions: str, whole_interval: bool = False) -> bool:
+        """Returns whether conditions hold, such as ``mean-error(median) < 1 %``.
+
+        Parameters
+        ----------
+        *conditions, whole_interval
+            As in `check`.
+
+        Returns
+        -------
+        bool
+            Whether all conditions hold for all figures of their metrics. They do not if the result
+            is incomplete.
+
+        Raises
+        ------
+        InputError
+            A condition is not understood.
+        """
+        return not self._broken(conditions, whole_interval) and self.partial is None
+
+    def _broken(self, conditions: Sequence[str], whole_interval: bool) -> list[str]:
+        """Returns a sentence for each figure that does not meet a condition."""
         broken = []
         for condition in conditions:
             for index, held, is_certain in self._recorded.judge(condition, self._chosen):
+                figure = self._all[index]
+                is_open = whole_interval and figure["low"] is not None and not is_certain
                 if not held:
-                    broken.append(f"{condition} does not hold: {_stated(self._all[index], is_certain)}")
-        if broken:
-            raise ThresholdError("\n".join(broken), where=str(self._path))
+                    broken.append(f"{condition} does not hold: {_stated(figure, is_certain)}")
+                elif is_open:
+                    broken.append(f"{condition} is not certain: {_stated(figure, is_certain)}")
+        return broken
 
     def _repr_html_(self) -> str:
         note = f"<p><b>{html.escape(self.partial)}</b></p>" if self.partial else ""

@@ -15,10 +15,11 @@ from planimeter.packets import Digest, Event, Failed, IdleEntry, Packet, PacketI
 from planimeter.packets import Packets, Sent, Trace
 
 if TYPE_CHECKING:
+    from planimeter._native import Switch as _NativeSwitch
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Profile", "Server", "Switch", "SwitchTable", "ValueSet"]
+__all__ = ["Controlled", "Profile", "Server", "Switch", "SwitchTable", "ValueSet"]
 
 #: A replica of a multicast group or clone session: a port, or a port and an instance.
 Replica = Union[int, "tuple[int, int]"]
@@ -265,7 +266,80 @@ class Server:
         return f"<P4Runtime server {state} {self.address}>"
 
 
-class Switch:
+class Controlled:
+    """The tables, arrays and groups of a program, which are read and written by name.
+
+    `Switch` and `planimeter.attached.Device` have them.
+    """
+
+    _native: _NativeSwitch
+
+    @property
+    def names(self) -> dict[str, list[str]]:
+        """The names of tables, counters, meters, registers, ... of the program, by kind."""
+        return self._native.names()
+
+    def table(self, name: str) -> SwitchTable:
+        """Return a table by its name."""
+        return SwitchTable(self._native, self._native.table_name(name))
+
+    def counter(self, name: str) -> Counter:
+        """Return a counter array by its name. Direct counters are in the entries of their table."""
+        return Counter(self._native, name)
+
+    def meter(self, name: str) -> Meter:
+        """Return a meter array by its name. Direct meters are in the entries of their table."""
+        return Meter(self._native, name)
+
+    def register(self, name: str) -> Register:
+        """Return a register array by its name."""
+        return Register(self._native, name)
+
+    def profile(self, name: str) -> Profile:
+        """Return an action profile or action selector by its name."""
+        return Profile(self._native, self._native.profile_name(name))
+
+    def value_set(self, name: str) -> ValueSet:
+        """Return a value set of a parser by its name."""
+        self._native.read_value_set(name)
+        return ValueSet(self._native, name)
+
+    def enable_digest(self, name: str, enabled: bool = True) -> None:
+        """Enable a digest, whose messages are events from now on, or disable it.
+
+        As in P4Runtime, a digest that is not enabled is not sent.
+        """
+        self._native.enable_digest(self._native.digest_name(name), enabled)
+
+    def set_multicast_group(self, group: int, ports: Iterable[Replica]) -> None:
+        """Set the replicas of a multicast group. Without any, the group is deleted."""
+        known = dict(self._native.read_multicast_groups())
+        kind = _kind(group in known, replicas := _replicas(ports))
+        if kind is not None:
+            self._native.write_multicast_group(kind, group, replicas)
+
+    @property
+    def multicast_groups(self) -> dict[int, list[tuple[int, int]]]:
+        """The replicas of each multicast group, as pairs of port and instance."""
+        return dict(self._native.read_multicast_groups())
+
+    def set_clone_session(self, session: int, ports: Iterable[Replica], *, length: int = 0) -> None:
+        """Set the replicas of a clone session. Without any, the session is deleted.
+
+        Copies are cut to ``length`` bytes; 0 leaves them whole.
+        """
+        known = dict(self._native.read_clone_sessions())
+        kind = _kind(session in known, replicas := _replicas(ports))
+        if kind is not None:
+            self._native.write_clone_session(kind, session, replicas, length)
+
+    @property
+    def clone_sessions(self) -> dict[int, list[tuple[int, int]]]:
+        """The replicas of each clone session, as pairs of port and instance."""
+        return dict(self._native.read_clone_sessions())
+
+
+class Switch(Controlled):
     """A P4 switch in process.
 
     A packet goes in by a port, and the packets that leave are returned. Time begins at 0 and passes
@@ -316,11 +390,6 @@ class Switch:
 
     def __repr__(self) -> str:
         return f"<Switch of {self.program.path}>"
-
-    @property
-    def names(self) -> dict[str, list[str]]:
-        """The names of tables, counters, meters, registers, ... of the program, by kind."""
-        return self._native.names()
 
     # Packets
 
@@ -426,7 +495,7 @@ class Switch:
 
         At most 65,536 events are kept; `lost_events` counts those that were lost.
         """
-        return [_event(kind, what) for kind, what in self._native.take_events()]
+        return [event_of(kind, what) for kind, what in self._native.take_events()]
 
     @property
     def lost_events(self) -> int:
@@ -453,67 +522,6 @@ class Switch:
             While the switch is served by the wall clock.
         """
         self._native.advance(seconds)
-
-    # State
-
-    def table(self, name: str) -> SwitchTable:
-        """Return a table by its name."""
-        return SwitchTable(self._native, self._native.table_name(name))
-
-    def counter(self, name: str) -> Counter:
-        """Return a counter array by its name. Direct counters are in the entries of their table."""
-        return Counter(self._native, name)
-
-    def meter(self, name: str) -> Meter:
-        """Return a meter array by its name. Direct meters are in the entries of their table."""
-        return Meter(self._native, name)
-
-    def register(self, name: str) -> Register:
-        """Return a register array by its name."""
-        return Register(self._native, name)
-
-    def profile(self, name: str) -> Profile:
-        """Return an action profile or action selector by its name."""
-        return Profile(self._native, self._native.profile_name(name))
-
-    def value_set(self, name: str) -> ValueSet:
-        """Return a value set of a parser by its name."""
-        self._native.read_value_set(name)
-        return ValueSet(self._native, name)
-
-    def enable_digest(self, name: str, enabled: bool = True) -> None:
-        """Enable a digest, whose messages are events from now on, or disable it.
-
-        As in P4Runtime, a digest that is not enabled is not sent.
-        """
-        self._native.enable_digest(self._native.digest_name(name), enabled)
-
-    def set_multicast_group(self, group: int, ports: Iterable[Replica]) -> None:
-        """Set the replicas of a multicast group. Without any, the group is deleted."""
-        known = dict(self._native.read_multicast_groups())
-        kind = _kind(group in known, replicas := _replicas(ports))
-        if kind is not None:
-            self._native.write_multicast_group(kind, group, replicas)
-
-    @property
-    def multicast_groups(self) -> dict[int, list[tuple[int, int]]]:
-        """The replicas of each multicast group, as pairs of port and instance."""
-        return dict(self._native.read_multicast_groups())
-
-    def set_clone_session(self, session: int, ports: Iterable[Replica], *, length: int = 0) -> None:
-        """Set the replicas of a clone session. Without any, the session is deleted.
-
-        Copies are cut to ``length`` bytes; 0 leaves them whole.
-        """
-        known = dict(self._native.read_clone_sessions())
-        kind = _kind(session in known, replicas := _replicas(ports))
-        if kind is not None:
-            self._native.write_clone_session(kind, session, replicas, length)
-
-    @property
-    def clone_sessions(self) -> dict[int, list[tuple[int, int]]]:
-        """The replicas of each clone session, as pairs of port and instance."""
-        return dict(self._native.read_clone_sessions())
 
     # Controllers
 
@@ -556,7 +564,8 @@ def _kind(is_known: bool, replicas: Sequence[object]) -> Optional[str]:
     return "delete" if is_known else None
 
 
-def _event(kind: str, what: dict[str, Any]) -> Event:
+def event_of(kind: str, what: dict[str, Any]) -> Event:
+    """Return the event that the native module describes."""
     if kind == "packet_in":
         return PacketIn(**what)
     if kind == "digest":

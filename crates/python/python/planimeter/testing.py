@@ -6,7 +6,9 @@ the interpreter, so that the trace shows the state that the packet saw; the repo
 the last packets, and a capture file with all packets.
 
 The fixture `planimeter_switch` starts the real switch, a process with its ports on veth pairs, and
-`network_bounds` bounds a network.
+`network_bounds` bounds a network. `emulated_switches` makes switches for a controller under test, and
+`planimeter_probe`, `planimeter_bench` and `planimeter_dut` measure; the marker ``thresholds`` judges
+what they return.
 """
 
 from __future__ import annotations
@@ -20,11 +22,22 @@ import pytest
 
 if TYPE_CHECKING:
     from planimeter.calculus import Network, NetworkBounds
+    from planimeter.emulated import OpenFlowSwitch, P4RuntimeSwitch
     from planimeter.program import Program
+    from planimeter.results import Result
     from planimeter.switch import Switch
     from planimeter.veth import VethSwitch
 
-__all__ = ["RecordedNative", "network_bounds", "p4_switch", "planimeter_switch"]
+__all__ = [
+    "RecordedNative",
+    "emulated_switches",
+    "network_bounds",
+    "p4_switch",
+    "planimeter_bench",
+    "planimeter_dut",
+    "planimeter_probe",
+    "planimeter_switch",
+]
 
 #: The methods of the native switch that change its state, and are therefore replayed.
 _CHANGING = frozenset(
@@ -208,6 +221,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker of conditions on measurements."""
+    config.addinivalue_line(
+        "markers",
+        "thresholds(*conditions, whole_interval=True): conditions such as 'rtt.p99 < 5ms' that each "
+        "result of planimeter_probe, planimeter_bench and planimeter_dut must meet. With "
+        "whole_interval, a condition must hold on the whole 95 % interval of a figure that has one.",
+    )
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, Any, None]:
     """Add the traces of the last packets to the report of a test that fails."""
@@ -348,3 +371,117 @@ def planimeter_switch(
     yield start
     for switch in started:
         switch.stop()
+
+
+def _measuring(
+    measure: Callable[..., Result], request: pytest.FixtureRequest, directory: Path
+) -> Callable[..., Result]:
+    """Return a function that measures, and judges the result by the conditions of the test."""
+    count = 0
+
+    def measured(*arguments: Any, **settings: Any) -> Result:
+        nonlocal count
+        count += 1
+        settings.setdefault("output", directory / f"run-{count}")
+        settings.setdefault("progress", False)
+        result = measure(*arguments, **settings)
+        for marker in request.node.iter_markers("thresholds"):
+            result.check(*marker.args, **{"whole_interval": True, **marker.kwargs})
+        return result
+
+    return measured
+
+
+@pytest.fixture
+def planimeter_probe(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[..., Result]:
+    """Benchmark controllers: call it with the arguments of `planimeter.probe`.
+
+    The run directory is in the test's temporary directory. The conditions of the marker
+    ``thresholds`` are judged on the whole 95 % interval of each figure.
+
+    Examples
+    --------
+    >>> @pytest.mark.thresholds("loss == 0", "rtt.p99 < 5ms")
+    ... def test_my_controller(planimeter_probe):
+    ...     planimeter_probe("127.0.0.1:6653", switches=16, rate_per_s=1000)
+    """
+    from planimeter.running import probe
+
+    return _measuring(probe, request, tmp_path)
+
+
+@pytest.fixture
+def planimeter_bench(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[..., Result]:
+    """Measure programs: call it with the arguments of `planimeter.bench`. See `planimeter_probe`."""
+    from planimeter.running import bench
+
+    return _measuring(bench, request, tmp_path)
+
+
+@pytest.fixture
+def planimeter_dut(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[..., Result]:
+    """Measure switches: call it with the arguments of `planimeter.dut`. See `planimeter_probe`."""
+    from planimeter.running import dut
+
+    return _measuring(dut, request, tmp_path)
+
+
+@pytest.fixture
+def emulated_switches(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[..., List[Any]]]:
+    """Emulate switches for a controller under test.
+
+    Call it with a P4 program for P4Runtime switches, to whose ``address`` the controller connects; or
+    with ``openflow``, the address of a controller, for OpenFlow switches that connect to it. ``count``
+    is their number. Further options are those of `planimeter.emulated.P4RuntimeSwitch` and
+    `planimeter.emulated.OpenFlowSwitch`. The switches are disconnected at the end of the test.
+
+    Examples
+    --------
+    >>> def test_the_controller_answers(emulated_switches):
+    ...     [switch] = emulated_switches(openflow="127.0.0.1:6653")
+    ...     switch.expect_ready()
+    ...     switch.expect_flows()
+    ...     switch.packet_in(PACKET, port=1)
+    ...     assert switch.expect_packet_out().latency_s < 0.1
+    """
+    from planimeter.emulated import OpenFlowSwitch, P4RuntimeSwitch
+
+    made: list[Union[OpenFlowSwitch, P4RuntimeSwitch]] = []
+
+    def make(
+        program: Union[Program, str, os.PathLike[str], None] = None,
+        *,
+        openflow: Optional[str] = None,
+        count: int = 1,
+        **options: Any,
+    ) -> List[Any]:
+        if (program is None) == (openflow is None):
+            raise TypeError("name either a program, for P4Runtime, or openflow=, a controller")
+        first = len(made)
+        for number in range(count):
+            if openflow is not None:
+                own: dict[str, Any] = {"datapath_id": first + number + 1, **options}
+                made.append(OpenFlowSwitch(openflow, **own))
+            else:
+                compiled = _program(request, program)
+                made.append(P4RuntimeSwitch(compiled, **options))
+        return list(made[first:])
+
+    yield make
+    for switch in made:
+        switch.close()
+
+
+def _program(request: pytest.FixtureRequest, program: Any) -> Program:
+    """Return a program, compiled once per session."""
+    from planimeter.program import Program
+
+    return program if isinstance(program, Program) else _compiled(request, program, {})

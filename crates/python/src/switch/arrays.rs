@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::Switch;
 use super::tables::{GivenCounter, GivenMeter, meter_numbers, update};
-use super::values::{self, entity_fault, name_fault};
+use super::values::{self, name_fault};
 use crate::errors::{Fault, Kind};
 
 /// The packets and bytes of a counter, or of a color of a meter.
@@ -195,12 +195,5 @@ impl Switch {
             Ok(update(Type::Modify, &Entity::Register(cell)))
         })?;
         self.write(py, &[update], &|_| format!("register {name}"))
-    }
-}
-
-impl Switch {
-    /// Returns the entities that a selection includes.
-    pub(super) fn read(&self, selection: &Selection) -> Result<Vec<Entity>, Fault> {
-        self.switch.read(selection).map_err(|error| entity_fault(&error))
     }
 }

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use softswitch::in_process::Event;
 
+use super::remote::Arrived;
 use super::values::{self, absent, entity_fault, entry_fault, name_fault};
 use super::{Left, Switch, left, run_fault, tables};
 use crate::errors::{Fault, Kind};
@@ -89,14 +90,14 @@ fn digest(schema: &Schema, id: DigestId) -> Result<&entities::schema::Digest, Fa
 impl Switch {
     /// Returns the events since the last call, the oldest first.
     fn take_events<'py>(&self, py: Python<'py>) -> PyResult<Vec<ShownEvent<'py>>> {
-        let events = self.switch.take_events();
+        let events = self.in_process()?.take_events();
         self.schema(|schema| events.iter().map(|event| shown(py, schema, event)).collect())
     }
 
     /// The number of events that were lost because they were not taken in time.
     #[getter]
-    fn lost_events(&self) -> u64 {
-        self.switch.lost_events()
+    fn lost_events(&self) -> PyResult<u64> {
+        Ok(self.in_process()?.lost_events())
     }
 
     /// Processes a packet-out, whose header fields are given by name.
@@ -106,6 +107,51 @@ impl Switch {
         packet: &Bound<'py, PyAny>,
         fields: &Bound<'py, PyDict>,
     ) -> PyResult<Left<'py>> {
+        let packet = self.packet_out_message(packet, fields)?;
+        let switch = self.in_process()?;
+        let outputs = py.detach(|| switch.packet_out(packet));
+        Ok(left(py, outputs.map_err(|error| run_fault(&error))?))
+    }
+
+    /// Sends a packet-out to the device that this switch stands for.
+    fn send_packet_out(
+        &self,
+        py: Python<'_>,
+        packet: &Bound<'_, PyAny>,
+        fields: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        let packet = self.packet_out_message(packet, fields)?;
+        self.remote()?.send(py, packet)
+    }
+
+    /// Waits for a message of the device that this switch stands for. Returns `None` if none
+    /// arrives within the time.
+    fn wait_event<'py>(
+        &self,
+        py: Python<'py>,
+        timeout_s: f64,
+    ) -> PyResult<Option<ShownEvent<'py>>> {
+        let time = super::seconds("timeout_s", timeout_s)?;
+        let remote = self.remote()?;
+        match remote.wait_event(py, time)? {
+            None => Ok(None),
+            Some(Arrived::Event(event)) => shown(py, remote.schema(), &event).map(Some),
+            Some(Arrived::Refused(reason)) => {
+                let dict = PyDict::new(py);
+                dict.set_item("reason", reason)?;
+                Ok(Some(("failed", dict)))
+            }
+        }
+    }
+}
+
+impl Switch {
+    /// Returns a packet-out, whose header fields are given by name.
+    fn packet_out_message(
+        &self,
+        packet: &Bound<'_, PyAny>,
+        fields: &Bound<'_, PyDict>,
+    ) -> PyResult<PacketOut> {
         let payload = bytes(packet)?;
         let metadata = self.schema(|schema| {
             let declared = schema.packet_out().map_or(&[][..], |header| &header.fields);
@@ -120,8 +166,6 @@ impl Switch {
             }
             Ok(metadata)
         })?;
-        let packet = PacketOut { payload: payload.as_bytes().to_vec().into(), metadata };
-        let outputs = py.detach(|| self.switch.packet_out(packet));
-        Ok(left(py, outputs.map_err(|error| run_fault(&error))?))
+        Ok(PacketOut { payload: payload.as_bytes().to_vec().into(), metadata })
     }
 }

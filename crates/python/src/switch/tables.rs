@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::Switch;
-use super::values::{self, absent, entity_fault, entry_fault, name_fault};
+use super::values::{self, absent, entry_fault, name_fault};
 use crate::errors::{Fault, Kind};
 
 /// An entry, as the attributes of its Python class have it.
@@ -242,8 +242,7 @@ impl Switch {
             let table = self::table(schema, table)?;
             let selection =
                 Selection::Entries(EntrySelection { is_default, ..EntrySelection::all(table.id) });
-            let found = py.detach(|| self.switch.read(&selection));
-            let found = found.map_err(|error| entity_fault(&error))?;
+            let found = self.read(&selection)?;
             let mut entries = Vec::with_capacity(found.len());
             for entity in &found {
                 if let Entity::Entry(entry) = entity {
