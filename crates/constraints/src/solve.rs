@@ -7,6 +7,7 @@
 
 mod domain;
 mod matches;
+mod packet;
 
 use std::collections::BTreeMap;
 
@@ -248,12 +249,14 @@ impl<'c> Search<'_, 'c> {
         match variable {
             Bits::Slot(key, part) => {
                 let width = self.width(*key);
-                state.domains.slot(*key, *part, width).narrow(comparison, &constant)
+                state.domains.slot(*key, *part, width).narrow(comparison, &constant)?;
+                self.may_accept(&state.domains, *key).then_some(())
             }
             Bits::Negated(inner, width) => match (&**inner, comparison) {
                 (Bits::Slot(key, part), Comparison::Equal | Comparison::NotEqual) => {
                     let negated = bits::reduced(&-BigInt::from(constant), *width);
-                    state.domains.slot(*key, *part, *width).narrow(comparison, &negated)
+                    state.domains.slot(*key, *part, *width).narrow(comparison, &negated)?;
+                    self.may_accept(&state.domains, *key).then_some(())
                 }
                 _ => {
                     state.relations.push((comparison, left, right));

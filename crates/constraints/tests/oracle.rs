@@ -189,3 +189,30 @@ fn preferred_matches_give_way_to_the_constraint() {
         assert_eq!(solution.matches[2], preferred[2]);
     }
 }
+
+/// Each condition permits a mask only for packets of one protocol, and the packet has another one.
+/// The branches that name the protocol must be left at once: there are 2^24 combinations.
+#[test]
+fn an_entry_for_a_packet_is_found_among_many_conditions() {
+    let count = 24;
+    let mut keys = vec![Key { name: "p".to_owned(), kind: Kind::Optional, ty: KeyType::Bits(1) }];
+    let mut text = String::new();
+    for number in 0..count {
+        let name = format!("k{number}");
+        text += &format!("{name}::mask != 0 -> p == 1;");
+        keys.push(Key { name, kind: Kind::Ternary, ty: KeyType::Bits(8) });
+    }
+    let constraint = Constraint::compile(&text, Subject::Table(&keys));
+    let constraint = constraint.expect("it compiles").constraint;
+    for packet in [0_u8, 1] {
+        let accepts: Vec<Option<Box<[u8]>>> =
+            std::iter::once(packet).chain(0..count).map(|value| Some(vec![value].into())).collect();
+        let wishes = Wishes { accepts: &accepts, preferred: &[] };
+        for seed in 0..4 {
+            let solution = constraint.solve(Goal::Satisfy, wishes, seed).expect("an entry");
+            assert!(constraint.is_satisfied(&solution.entry()));
+            let masks = solution.matches.iter().skip(1).filter(|one| **one != Match::Any).count();
+            assert!(packet == 1 || masks == 0, "{solution:?}");
+        }
+    }
+}

@@ -1,22 +1,24 @@
 //! `planimeter testgen`: makes tests of a P4 program, and says what no packet reaches.
 
 mod equivalent;
+mod formats;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
+use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use ir::{Architecture, Program, with_large_stack};
-use serde::Serialize;
-use symbolic::generated::{SCHEMA, Test};
-use symbolic::goals::{Goal, Kind};
+use symbolic::generated::Test;
+use symbolic::goals::Kind;
 use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdict, find, search};
 use symbolic::wanted::{Wanted, WantedError};
 
+use self::formats::{Format, Suite};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::parsers;
@@ -24,6 +26,9 @@ use crate::program::{self, Sources, architecture};
 use crate::progress::Steps;
 
 const WIDTH: usize = 100;
+
+/// The number of packets of a test at most, unless the command line says another.
+const PACKETS: u32 = 3;
 const ABOUT: &str = "Make tests of a P4 program that reach all of it";
 
 const LONG_ABOUT: &str = "\
@@ -31,15 +36,17 @@ Make tests of a P4 program that reach all of it.
 
 The program is executed symbolically: the bits of the packet, the entries of tables, their default actions and the contents \
 of registers are unknowns, and a solver finds values for which packets reach each statement, side of a branch, parser state, \
-case of a select, hit and miss of a table, and action of a table. Each test has one packet, what the control plane writes \
-before it, and the packets that must leave the switch, with * for digits that the language leaves undefined. The expected \
-packets come from the symbolic execution, and never from running the program, so a test can find a fault of the interpreter, \
-of machine code, and of any other switch.
+case of a select, hit and miss of a table, and action of a table. Each test has a packet, what the control plane writes \
+before it, and the packets that must leave the switch, with * for digits that the language leaves undefined. What a packet only \
+reaches after others have written, such as a constant entry with an argument that counts, gets a test with several packets. \
+The expected packets come from the symbolic execution, and never from running the program, so a test can find a fault of the \
+interpreter, of machine code, and of any other switch.
 
-What no packet reaches, whatever tables and registers contain, is printed as unreachable: it is dead code. What could be \
-neither reached nor proved unreachable is printed as given up, with the reason.
+What no packet reaches, whatever tables and registers contain, is printed as unreachable: it is dead code. If packets can \
+write what no test can, that is only proved for sequences of up to --packets packets, and printed as not within so many packets. \
+What could be neither reached nor proved unreachable is printed as given up, with the reason.
 
-Programs are for v1model. The same program, options and version make the same tests.";
+Programs are for v1model, PSA or PNA. The same program, options and version make the same tests.";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -53,8 +60,12 @@ Examples:
   Other values for all that the tests leave open, and no more than ten tests:
     planimeter testgen programs/firewall.p4 --output tests --seed 7 --until '10 tests'
 
-  One file for other tools:
+  One file for other tools, and a module of Python for PTF with a switch that speaks P4Runtime:
     planimeter testgen programs/router.p4 --output tests --format json
+    planimeter testgen programs/router.p4 --output tests --format ptf
+
+  Tests of up to four packets, in which registers contain only what packets have written:
+    planimeter testgen programs/port_knocking.p4 --output tests --fresh --packets 4
 
   A packet and entries with which the access list drops the packet:
     planimeter testgen acl.p4 --goal 'hit Ingress.acl && drop' --avoid 'error PacketTooShort'
@@ -68,15 +79,6 @@ Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
 
 Exit status: 0 tests were made; 1 no packet does what --goal says, or none was found, or the programs of --equivalent differ or \
 could not be compared; 2 the program or an argument is wrong, or a file cannot be written.";
-
-/// The form in which tests are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// A script for each test, NUMBER.stf, for planimeter stf and p4c's runner
-    Stf,
-    /// One file, tests.json, with all tests and all verdicts
-    Json,
-}
 
 /// The condition under which no more tests are made.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -140,6 +142,17 @@ pub(crate) struct Arguments {
     /// Follow a packet through at most this many passes of the program
     #[arg(long, value_name = "NUMBER", default_value_t = 3)]
     passes: u32,
+    /// Make tests of at most this many packets, of which the later ones find what the earlier ones
+    /// have written: 3 unless this says another number, and 1 with --equivalent
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=8))]
+    packets: Option<u32>,
+    /// Make tests whose control plane writes no registers, and no entries of tables to which
+    /// packets add (PNA): these contain what the program and its packets write
+    #[arg(long, conflicts_with = "equivalent")]
+    fresh: bool,
+    /// The number of threads; 0 means one for each core. The tests do not depend on it
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    threads: usize,
     /// Make one test that does this, such as 'hit Ingress.acl && drop', or prove that there is none
     #[arg(long, value_name = "WISH", value_parser = wish)]
     goal: Option<Wanted>,
@@ -166,6 +179,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let mut options = Options { seed: arguments.seed, ..Options::default() };
     options.passes = arguments.passes;
+    options.packets = arguments.packets.unwrap_or(PACKETS);
+    options.starts_fresh = arguments.fresh;
+    options.threads = match arguments.threads {
+        0 => available_parallelism().map_or(1, NonZero::get),
+        threads => threads,
+    };
     let mut time = None;
     for until in &arguments.until {
         match until {
@@ -183,6 +202,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return one(path, &program, goal, arguments, &options);
     }
     if let Some(other) = &arguments.equivalent {
+        options.packets = arguments.packets.unwrap_or(1);
         return equivalent::compare(path, &program, other, arguments, &options);
     }
     let steps = Steps::new(arguments.quiet);
@@ -195,23 +215,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let report = with_large_stack(|| search(&program, &options, &mut goes_on));
     drop(steps);
     let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
-    if let Some(directory) = &arguments.output {
-        write(directory, path, &program, arguments, &report)?;
-    }
+    write(path, &program, arguments, &report)?;
     print(path, &report, arguments, started.elapsed());
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns an error for a program of an architecture that is not executed symbolically.
 fn check_architecture(path: &Path, program: &Program) -> Result<(), Failure> {
-    if program.architecture == Architecture::V1model {
-        return Ok(());
+    match program.architecture {
+        Architecture::V1model | Architecture::Psa | Architecture::Pna => Ok(()),
+        Architecture::Other(_) => Err(Failure::input(format!(
+            "{}: programs for v1model, PSA and PNA are executed symbolically, and this one is for {}",
+            path.display(),
+            architecture(program)
+        ))),
     }
-    Err(Failure::input(format!(
-        "{}: programs for v1model are executed symbolically, and this one is for {}",
-        path.display(),
-        architecture(program)
-    )))
 }
 
 /// Returns a list of what no packet reaches, and of what could not be decided.
@@ -219,13 +237,22 @@ pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
     check_architecture(path, program)?;
     let interrupted = interrupt::flag();
     let mut goes_on = |_: Progress| !interrupted.load(Ordering::SeqCst);
-    let report = with_large_stack(|| search(program, &Options::default(), &mut goes_on));
+    let options = Options { packets: PACKETS, ..Options::default() };
+    let report = with_large_stack(|| search(program, &options, &mut goes_on));
     let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
     let mut text = undecided(&report);
     if text.is_empty() {
         text = format!("{}: a packet reaches each part of the program\n", path.display());
     }
     Ok(text)
+}
+
+/// Returns a number of packets in words.
+fn count_of(packets: u32) -> String {
+    match packets {
+        1 => "1 packet".to_owned(),
+        more => format!("{more} packets"),
+    }
 }
 
 /// Returns a line for each goal that is unreachable or was given up, and for each place from which
@@ -245,6 +272,9 @@ fn undecided(report: &Report) -> String {
         };
         match verdict {
             Verdict::Unreachable => text += &format!("{place}unreachable: {what}\n"),
+            Verdict::NotWithin(packets) => {
+                text += &format!("{place}not within {}: {what}\n", count_of(*packets));
+            }
             Verdict::GivenUp(reason) => {
                 text += &format!("{place}given up: {what}: {reason}\n");
             }
@@ -262,6 +292,7 @@ fn failure(path: &Path, error: SearchError) -> Failure {
     match error {
         SearchError::Unsupported(what) => Failure::input(format!("{}: {what}", path.display())),
         SearchError::Query(error) => Failure::run(format!("{}: {error}", path.display())),
+        SearchError::Thread(_) => Failure::run(error),
     }
 }
 
@@ -279,9 +310,7 @@ fn one(
         FindError::Name(missing) => Failure::input(format!("{}: {missing}", path.display())),
         FindError::Search(error) => failure(path, error),
     })?;
-    if let Some(directory) = &arguments.output {
-        write(directory, path, program, arguments, &report)?;
-    }
+    write(path, program, arguments, &report)?;
     for test in &report.tests {
         print!("{}", test.stf());
     }
@@ -290,6 +319,10 @@ fn one(
             Verdict::Covered(_) => return Ok(ExitCode::SUCCESS),
             Verdict::Unreachable => {
                 println!("{}: no packet does this: {}", path.display(), goal.name);
+            }
+            Verdict::NotWithin(packets) => {
+                let bound = count_of(*packets);
+                println!("{}: no packet does this within {bound}: {}", path.display(), goal.name);
             }
             Verdict::GivenUp(reason) => {
                 println!("{}: given up: {}: {reason}", path.display(), goal.name);
@@ -300,79 +333,15 @@ fn one(
     Ok(ExitCode::from(1))
 }
 
-/// The file of all tests.
-#[derive(Serialize)]
-struct File<'r> {
-    schema: u32,
-    program: String,
-    architecture: &'r str,
-    seed: u64,
-    tests: &'r [Test],
-    goals: Vec<JsonGoal<'r>>,
-}
-
-/// A goal with its verdict.
-#[derive(Serialize)]
-struct JsonGoal<'r> {
-    kind: &'static str,
-    name: &'r str,
-    place: Option<&'r str>,
-    verdict: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    test: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'r str>,
-}
-
-impl<'r> JsonGoal<'r> {
-    fn new((goal, verdict): &'r (Goal, Verdict)) -> Self {
-        let (verdict, test, reason) = match verdict {
-            Verdict::Covered(test) => ("covered", Some(*test), None),
-            Verdict::Unreachable => ("unreachable", None, None),
-            Verdict::GivenUp(reason) => ("given_up", None, Some(reason.as_str())),
-            Verdict::Open => ("open", None, None),
-        };
-        let place = goal.place.as_deref();
-        Self { kind: goal.kind.name(), name: &goal.name, place, verdict, test, reason }
-    }
-}
-
-/// Writes the tests into a directory.
+/// Writes the tests into the directory that the command line names, if it names one.
 fn write(
-    directory: &Path,
     path: &Path,
     program: &Program,
     arguments: &Arguments,
     report: &Report,
 ) -> Result<(), Failure> {
-    let failed = |path: &Path, error: std::io::Error| {
-        Failure::input(format!("cannot write {}: {error}", path.display()))
-    };
-    fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
-    let save = |name: String, text: String| {
-        let file = directory.join(name);
-        fs::write(&file, text).map_err(|error| failed(&file, error))
-    };
-    match arguments.format {
-        Format::Stf => {
-            for test in &report.tests {
-                save(format!("{:04}.stf", test.number), test.stf())?;
-            }
-        }
-        Format::Json => {
-            let file = File {
-                schema: SCHEMA,
-                program: path.display().to_string(),
-                architecture: architecture(program),
-                seed: arguments.seed,
-                tests: &report.tests,
-                goals: report.goals.iter().map(JsonGoal::new).collect(),
-            };
-            let text = serde_json::to_string_pretty(&file).map_err(Failure::run)?;
-            save("tests.json".to_owned(), text + "\n")?;
-        }
-    }
-    Ok(())
+    let Some(directory) = &arguments.output else { return Ok(()) };
+    Suite { path, program, seed: arguments.seed, report }.write(directory, arguments.format)
 }
 
 /// The number of goals of a kind by verdict.
@@ -381,6 +350,7 @@ struct Counts {
     all: usize,
     covered: usize,
     unreachable: usize,
+    not_within: usize,
     given_up: usize,
     open: usize,
 }
@@ -394,6 +364,7 @@ fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
         match verdict {
             Verdict::Covered(_) => of.covered += 1,
             Verdict::Unreachable => of.unreachable += 1,
+            Verdict::NotWithin(_) => of.not_within += 1,
             Verdict::GivenUp(_) => of.given_up += 1,
             Verdict::Open => of.open += 1,
         }
@@ -408,13 +379,15 @@ fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
     };
     println!("{}: {tests}{written}, {:.1} s", path.display(), took.as_secs_f64());
     for kind in Kind::ALL {
-        let Some(Counts { all, covered, unreachable, given_up, open }) = counts.get(&kind) else {
-            continue;
-        };
+        let Some(of) = counts.get(&kind) else { continue };
+        let Counts { all, covered, unreachable, not_within, given_up, open } = of;
         let mut line = format!("  {:<18} {covered} of {all}", kind.name());
-        for (count, what) in
-            [(unreachable, "unreachable"), (given_up, "given up"), (open, "not tried")]
-        {
+        for (count, what) in [
+            (unreachable, "unreachable"),
+            (not_within, "not reached within the packets of a test"),
+            (given_up, "given up"),
+            (open, "not tried"),
+        ] {
             if *count > 0 {
                 line += &format!(", {count} {what}");
             }

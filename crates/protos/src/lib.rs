@@ -1,6 +1,6 @@
 //! The generated messages and services of P4Runtime, one module per proto package, those of the
 //! switch's own service for what P4Runtime lacks ([`switch`]), and the messages of Planimeter's own
-//! traces ([`trace`]).
+//! traces ([`trace`]) and of generated tests ([`testgen`]).
 //!
 //! Names, numbers and types are those of the P4Runtime specification 1.5 plus the two additions of
 //! release 1.6 (`ActionRef.Scope.GROUP_ACTION`, `ActionProfileActionSet.group_action`), so that
@@ -31,14 +31,16 @@ pub use self::packages::p4::v1;
 /// `planimeter.switch.v1`: the queues of a switch, and the injection of packets.
 pub use self::packages::planimeter::switch::v1 as switch;
 
+/// `planimeter.testgen.v1`: generated tests of a P4 program.
+pub use self::packages::planimeter::testgen::v1 as testgen;
 /// `planimeter.trace.v1`: what a P4 program did with a packet.
 pub use self::packages::planimeter::trace::v1 as trace;
 
 /// The serialised `google.protobuf.FileDescriptorSet` of `planimeter.trace.v1` alone.
 pub const TRACE_DESCRIPTORS: &[u8] = include_bytes!("generated/trace_descriptors.bin");
 
-/// The serialised `google.protobuf.FileDescriptorSet` of all services and their imports, in the form
-/// that server reflection and [`prost_reflect::DescriptorPool`] expect.
+/// The serialised `google.protobuf.FileDescriptorSet` of all services and their imports, in the
+/// form that server reflection and [`prost_reflect::DescriptorPool`] expect.
 pub const DESCRIPTORS: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Returns the descriptors for lookups. Returns `None` if they cannot be decoded; a test proves
@@ -106,6 +108,12 @@ mod packages {
         pub mod switch {
             pub mod v1 {
                 include!("generated/planimeter.switch.v1.rs");
+            }
+        }
+
+        pub mod testgen {
+            pub mod v1 {
+                include!("generated/planimeter.testgen.v1.rs");
             }
         }
 

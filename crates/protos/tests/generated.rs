@@ -18,7 +18,11 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 fn the_generated_files_correspond_to_the_protos() {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let protos = package.join("proto");
-    let services = ["p4/v1/p4runtime.proto", "planimeter/switch/v1/control.proto"];
+    let services = [
+        "p4/v1/p4runtime.proto",
+        "planimeter/switch/v1/control.proto",
+        "planimeter/testgen/v1/tests.proto",
+    ];
     let mut generated = generate(&protos, &services, "descriptors.bin");
     let traces = ["planimeter/trace/v1/trace.proto"];
     generated.extend(generate(&protos, &traces, "trace_descriptors.bin"));
@@ -33,7 +37,7 @@ fn the_generated_files_correspond_to_the_protos() {
         .filter(|(name, content)| fs::read(kept.join(name)).ok().as_ref() != Some(content))
         .map(|(name, _)| name.as_str())
         .collect();
-    assert_eq!(generated.len(), 7, "a module for each package and two sets of descriptors");
+    assert_eq!(generated.len(), 8, "a module for each package and two sets of descriptors");
     assert!(
         stale.is_empty(),
         "{stale:?} in src/generated are stale; \

@@ -39,7 +39,7 @@ pub enum Requirement {
         operator: Comparison,
         /// The number on the right of the operator.
         number: u64,
-        /// The beginning of the packets that are counted. Without it, all are.
+        /// The pattern with which counted packets begin, or `None` to count all packets.
         pattern: Option<Pattern>,
     },
 }
@@ -53,7 +53,7 @@ pub enum Statistic {
     Mean,
     /// The largest delay.
     Largest,
-    /// At least this share of the packets must meet the condition.
+    /// The condition must hold for at least this share of the packets.
     Share(Share),
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Departed<'p> {
     pub(super) packet: &'p [u8],
 }
 
-/// A check of a script with what it has counted so far.
+/// A check of a script with its counts so far.
 pub(super) struct Tally {
     pub(super) line: usize,
     pub(super) check: Check,
@@ -182,7 +182,7 @@ impl Tally {
         };
         let expected = format!("{operator} {bound:?}");
         if self.packets == 0 {
-            // Nothing can be said of the delays of no packets.
+            // Without packets, there are no delays to compare.
             found += ": no packet left";
             return Outcome { found, violated: Some(format!("a delay {expected}")) };
         }
@@ -250,7 +250,8 @@ mod tests {
         for delay in delays {
             tally.count(&departed(1, 2, 1, *delay));
         }
-        // Each of these is of another check.
+        // The check does not count these packets: another output port, another input port, and too
+        // early.
         for other in [departed(1, 3, 1, 99), departed(2, 2, 1, 99), departed(1, 2, 0, 99)] {
             tally.count(&other);
         }

@@ -122,7 +122,7 @@ pub enum StfError {
     /// A line begins with a word that is not a statement.
     #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
-    /// An `at` is before what came before it.
+    /// The time of an `at` is before the time that the script has reached.
     #[error("a packet or change at {at:?} cannot follow one at {now:?}: sort them by time")]
     BackInTime {
         /// The time of the statement.

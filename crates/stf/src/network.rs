@@ -2,8 +2,8 @@
 //!
 //! To the script, the network looks like one switch, whose ports are those without a link. Sources
 //! and senders send beside the statements of the script. Links neither delay nor lose packets.
-//! Without queues, a packet crosses the whole network at one point in time. At a port with queues it
-//! waits, in virtual time, and reaches the other end of the link when its last bit has left.
+//! Without queues, a packet crosses the whole network at one point in time. At a port with queues
+//! it waits, in virtual time, and reaches the other end of the link when its last bit has left.
 
 mod agenda;
 mod congestion;
@@ -256,7 +256,7 @@ fn command(
     Ok(())
 }
 
-/// Lets a packet of the script arrive, and carries out all that happens until then.
+/// Carries out the events before a packet of the script arrives, and lets it arrive.
 fn packet(
     travel: &mut Travel<'_>,
     books: &mut Books,

@@ -27,7 +27,8 @@ pub struct Options {
     /// The number of queues of each port in v1model ([`pipeline::Core::set_priority_queues`]). Zero
     /// means one queue.
     pub priority_queues: u32,
-    /// The contents of the traces of packets in [`Report::trace`]. `None` if packets are not traced.
+    /// The contents of the traces of packets in [`Report::trace`]. `None` if packets are not
+    /// traced.
     pub trace: Option<Contents>,
     /// Whether packets of consecutive statements arrive at the same time, as a burst. Such a run
     /// records neither events nor coverage.

@@ -146,8 +146,8 @@ fn logical_lines(text: &str) -> Vec<Source> {
             continue;
         }
         match lines.last_mut() {
-            // A `packet`, `expect`, `source` or `sender` ends with its line. Every other statement may
-            // continue until it is complete.
+            // A `packet`, `expect`, `source` or `sender` ends with its line. Every other statement
+            // may continue until it is complete.
             Some(before)
                 if !KEYWORDS.contains(&first.as_str())
                     && !takes_data(&before.text)

@@ -392,7 +392,7 @@ impl<'s> Runner<'s> {
         let id = resolve::table(self.switch.program(), table)?;
         let call = self.call(Some(id), action)?;
         let known = self.switch.program().tables.get(id.index());
-        // BMv2 gives precedence to the smaller number and STF to the larger one, so p4c's runner
+        // The smaller number takes precedence in BMv2, and the larger one in STF, so p4c's runner
         // passes on 10000 minus the priority. Without a priority, BMv2's command line parses the
         // last argument as one and fails.
         if known.is_some_and(resolve::has_priorities) && priority.is_none() {

@@ -89,7 +89,7 @@ pub enum StatementKind {
         /// The pattern with which the packet must begin, if there is one.
         pattern: Option<Pattern>,
     },
-    /// `at 5us` or `at 1ms every 800ns times 1000`: when the next packet arrives.
+    /// `at 5us` or `at 1ms every 800ns times 1000`: the arrival times of the next packet.
     At(Arrivals),
     /// `at 5ms queue s1 port=2 rate=20Mbps; port=2 queue=1 rate=1Mbps`: from then on, the ports of
     /// the lines have these queues.

@@ -1,7 +1,8 @@
-//! The strings of translated types in scripts, in place of which a switch gets numbers.
+//! The strings of translated types in scripts, and the numbers that replace them in a switch.
 //!
-//! A string has the number that the program gives it, or else the least one that neither a string
-//! nor the script itself uses, so that a script may have strings beside numbers.
+//! A string has the number that the program assigns to it. Without one, it has the smallest number
+//! that no other string has and that the script does not use, so that a script may mix strings and
+//! numbers.
 
 use super::StfError;
 use super::resolve;

@@ -525,9 +525,9 @@ fn keys_and_arguments_may_be_addresses() {
     assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 
-/// By BMv2's `src/bm_sim/simple_pre_lag.cpp`, ports come before link aggregation groups, and each
-/// group sends to the port that a hash picks. simple_switch supplies no hash, so the first port is
-/// picked.
+/// According to BMv2's `src/bm_sim/simple_pre_lag.cpp`, ports come before link aggregation groups,
+/// and each group sends to the port that a hash picks. simple_switch supplies no hash, so the first
+/// port is picked.
 #[test]
 fn groups_of_links_take_one_copy() {
     let script = "
@@ -678,13 +678,14 @@ fn a_word_that_is_a_statement_but_for_one_slip_is_an_error() {
         assert_eq!((errors[0].line, errors.len()), (2, 1), "{word}");
         assert!(message.contains(&format!("`{meant}` is")), "{word}: {message}");
     }
-    // Others are for p4c's runner to pass over.
+    // Other words are no misspelt statements, and p4c's runner skips their lines.
     for word in ["bogus", "ad", "wai", "pact", "packing"] {
         assert!(Script::parse(&format!("packet 1 00\n{word} 1 00\n")).is_ok(), "{word}");
     }
 }
 
-/// In a burst, `no_packet` concerns the last packet only, as it does when packets arrive one by one.
+/// Tests that `no_packet` after a burst concerns only its last packet, as it does when packets
+/// arrive one by one.
 #[test]
 fn no_packet_after_a_burst_is_about_its_last_packet() {
     let script = "

@@ -1,9 +1,9 @@
 //! The equivalence of two programs: whether they transmit the same packets for all packets and
 //! configurations, or a packet and a configuration for which they do not.
 //!
-//! Both programs are executed on the same packet. What a control plane writes into tables, registers
-//! and sessions of the same name is the same for both (module `pairing`). The solver then looks for a
-//! packet and a configuration, which have a layout: the ends that the packet comes to in both
+//! Both programs are executed on the same packet, or on the same sequence of packets. What a control
+//! plane writes into tables, registers and sessions of the same name is the same for both (module
+//! `pairing`). The solver then looks for a packet and a configuration, which have a layout: the ends that the packet comes to in both
 //! programs, the headers that are emitted there and their lengths. Under a layout, the outputs are
 //! two lists of terms. If they cannot differ, the layout is excluded, and the next one is examined
 //! until there are none.
@@ -14,16 +14,15 @@ mod layout;
 mod pairing;
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Execution, execute, execute_beside};
-use crate::expected::{self, Received, Unknown};
-use crate::generated::{Output, Test};
+use crate::execute::{Bounds, Execution, execute, execute_beside};
+use crate::expected;
+use crate::generated::{Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
 use crate::realise::{Unrealised, Written, realise};
 use crate::restriction::Restrictions;
 use crate::search::{Options, SearchError};
 use crate::term::{Operation, Source, Term, Terms};
 use ir::Program;
-use ir::bits::Bits;
 use layout::Layout;
 
 /// The number of layouts after which the comparison is given up.
@@ -55,7 +54,8 @@ pub struct Difference {
     pub second: Test,
 }
 
-/// Compares two programs for v1model, whose packets pass the program `options.passes` times at most.
+/// Compares two programs on sequences of up to `options.packets` packets, which pass the program
+/// `options.passes` times at most.
 ///
 /// # Errors
 ///
@@ -66,9 +66,10 @@ pub fn equivalent(
     second: &Program,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let mut left = execute(first, options.passes)?;
+    let bounds = Bounds { packets: options.packets, passes: options.passes };
+    let mut left = execute(first, bounds)?;
     let terms = std::mem::take(&mut left.terms);
-    let mut right = execute_beside(second, options.passes, terms, SECOND)?;
+    let mut right = execute_beside(second, bounds, terms, SECOND)?;
     let mut terms = std::mem::take(&mut right.terms);
     let paired = pairing::assumptions(&mut terms, [(first, &left), (second, &right)]);
     left.terms = terms;
@@ -149,14 +150,23 @@ impl Comparison<'_> {
     /// the layout afterwards. Returns a difference if there is one.
     fn layout(&mut self, model: Model) -> Result<Option<Difference>, SearchError> {
         let mut evaluation = Evaluation::new(model);
-        let [left, right] = &mut self.executions;
-        let terms = &mut left.terms;
         let mut layout = Layout::default();
-        let outputs = [
-            layout.outputs(terms, &mut evaluation, &left.ends, left.length),
-            layout.outputs(terms, &mut evaluation, &right.ends, left.length),
-        ];
-        let differs = match layout::differ(terms, &outputs) {
+        let mut terms = std::mem::take(self.terms());
+        let [left, right] = &self.executions;
+        let mut differs = Ok(terms.truth(false));
+        for (first, second) in left.arrivals().zip(right.arrivals()) {
+            let outputs = [
+                layout.outputs(&mut terms, &mut evaluation, &first.ends, first.length),
+                layout.outputs(&mut terms, &mut evaluation, &second.ends, first.length),
+            ];
+            let here = layout::differ(&mut terms, &outputs);
+            differs = match (differs, here) {
+                (Ok(before), Ok(here)) => Ok(terms.or(before, here)),
+                (Err(reason), _) | (_, Err(reason)) => Err(reason),
+            };
+        }
+        *self.terms() = terms;
+        let differs = match differs {
             Ok(differs) => differs,
             Err(reason) => {
                 self.undecided = Some(reason);
@@ -211,24 +221,27 @@ impl Comparison<'_> {
             }
         }
         let mut known = KnownBits::new(model);
-        let execution = &self.executions[0];
-        let length = expected::number(terms, &mut known, execution.length)?;
-        let port = expected::number(terms, &mut known, execution.port)?;
-        let packet = known.of(terms, execution.packet);
-        let packet: &Bits = packet.complete().ok_or(Unknown)?;
-        let received = Received::new(packet, length);
-        let mut outputs = Vec::new();
+        let mut sides = Vec::new();
         for execution in &self.executions {
-            let mut sent = expected::outputs(terms, &mut known, &execution.ends, &received)?;
-            sent.sort_by_key(|output| output.port);
-            outputs.push(sent);
+            let mut exchanges = Vec::new();
+            for arrival in execution.arrivals() {
+                let mut exchange = expected::exchange(terms, &mut known, arrival)?;
+                exchange.outputs.sort_by_key(|output| output.port);
+                exchanges.push(exchange);
+            }
+            sides.push(exchanges);
         }
-        let [first, second] = outputs.as_slice() else { return Ok(None) };
-        if !contradict(first, second) {
+        let [first, second] = sides.as_mut_slice() else { return Ok(None) };
+        let differ =
+            |(left, right): (&Exchange, &Exchange)| contradict(&left.outputs, &right.outputs);
+        let Some(at) = first.iter().zip(second.iter()).position(differ) else { return Ok(None) };
+        // The packets after the first difference show nothing.
+        first.truncate(at + 1);
+        second.truncate(at + 1);
+        let (Some(last_of_first), Some(last_of_second)) = (first.pop(), second.pop()) else {
             return Ok(None);
-        }
+        };
         let written = [self.realised(0, &mut known)?, self.realised(1, &mut known)?];
-        let bytes = received.bytes.iter().map(|byte| format!("{byte:02x}"));
         let mut test = Test {
             number: 1,
             goal: "the programs differ".to_owned(),
@@ -237,8 +250,9 @@ impl Comparison<'_> {
             registers: Vec::new(),
             sessions: Vec::new(),
             groups: Vec::new(),
-            port: u32::try_from(port).map_err(|_| Unknown)?,
-            packet: bytes.collect(),
+            earlier: Vec::new(),
+            port: last_of_first.port,
+            packet: last_of_first.packet,
             outputs: Vec::new(),
         };
         for Written { entries, defaults, registers, sessions, groups } in written {
@@ -248,17 +262,20 @@ impl Comparison<'_> {
             add_missing(&mut test.sessions, sessions);
             add_missing(&mut test.groups, groups);
         }
-        let of = |side: usize, outputs: &[Output]| {
+        let of = |side: usize, earlier: &[Exchange], outputs: Vec<Output>| {
             let program = self.programs[side];
             let has_table = |name: &str| program.tables.iter().any(|table| table.name == name);
             let has_extern = |name: &str| program.externs.iter().any(|one| one.name == name);
-            let mut test = Test { outputs: outputs.to_vec(), ..test.clone() };
+            let mut test = Test { earlier: earlier.to_vec(), outputs, ..test.clone() };
             test.entries.retain(|entry| has_table(&entry.table));
             test.defaults.retain(|default| has_table(&default.table));
             test.registers.retain(|cell| has_extern(&cell.register));
             test
         };
-        Ok(Some(Difference { first: of(0, first), second: of(1, second) }))
+        Ok(Some(Difference {
+            first: of(0, first, last_of_first.outputs),
+            second: of(1, second, last_of_second.outputs),
+        }))
     }
 
     /// Returns what the control plane writes for one of the programs.

@@ -5,26 +5,35 @@
 //! paths. A part of the program that cannot be executed so is a [`Cut`]: the packets that reach it
 //! are not followed further.
 
+mod blocks;
 mod call;
+mod ends;
 mod expression;
 mod externs;
+mod glue;
 mod hash;
 mod header;
+mod layouts;
 mod parser;
 mod place;
+mod pna;
+mod portable;
+mod psa;
 mod statement;
 mod table;
 mod v1model;
+mod written;
 
+pub(crate) use ends::{Copied, End, Event, Fate, Members};
 pub(crate) use table::{DefaultChoice, Lookup};
-pub(crate) use v1model::{Copied, End, Event, Fate, Members};
 
 use crate::goals::Goals;
 use crate::packet::{self, Packet};
+use crate::query::{Context, Settings};
 use crate::shape::{Leaf, Shapes};
 use crate::state::{Special, State};
 use crate::term::{Origin, Term, Terms};
-use ir::{ExternId, FunctionId, Location, Program, TableId, TypeId};
+use ir::{Architecture, ExternId, ExternType, FunctionId, Location, Program, TableId, TypeId};
 use std::collections::BTreeMap;
 
 /// A construct that symbolic execution does not follow.
@@ -71,6 +80,7 @@ pub(crate) fn unsupported(what: impl Into<String>) -> Stop {
 pub(crate) enum CoreError {
     NoError,
     PacketTooShort,
+    NoMatch,
     StackOutOfBounds,
     HeaderTooShort,
     ParserInvalidArgument,
@@ -81,6 +91,7 @@ impl CoreError {
         match self {
             Self::NoError => "NoError",
             Self::PacketTooShort => "PacketTooShort",
+            Self::NoMatch => "NoMatch",
             Self::StackOutOfBounds => "StackOutOfBounds",
             Self::HeaderTooShort => "HeaderTooShort",
             Self::ParserInvalidArgument => "ParserInvalidArgument",
@@ -112,14 +123,16 @@ pub(crate) struct Emitted {
 /// The initial contents of a cell of a register that packets may read.
 #[derive(Clone, Debug)]
 pub(crate) struct InitialCell {
-    /// The condition under which the cell is read before the packet has written it.
+    /// The condition under which the cell is read before packets have written it.
     pub(crate) on: Term,
     pub(crate) register: ExternId,
     pub(crate) index: Term,
     pub(crate) value: Term,
+    /// The contents of a cell that nothing has written.
+    pub(crate) unwritten: Term,
 }
 
-/// A write of a register by the packet.
+/// A write of a register by a packet.
 #[derive(Clone, Debug)]
 struct Write {
     on: Term,
@@ -131,62 +144,97 @@ struct Write {
 pub(crate) struct Execution {
     pub(crate) terms: Terms,
     pub(crate) goals: Goals,
-    pub(crate) ends: Vec<End>,
+    /// The packets before the last one, in the order in which they are received.
+    pub(crate) earlier: Vec<Arrival>,
+    pub(crate) last: Arrival,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) defaults: BTreeMap<TableId, DefaultChoice>,
     pub(crate) cells: Vec<InitialCell>,
     pub(crate) cuts: Vec<Cut>,
     /// The copies that packets request.
     pub(crate) copies: Vec<Copied>,
-    /// The events of packets, such as clones, each with the condition under which it happens.
+    /// The events of the last packet, such as clones, each with the condition under which it happens.
     pub(crate) events: Vec<(Event, Term)>,
-    /// The conditions under which parsers end, each with the error.
+    /// The conditions under which parsers of the last packet end, each with the error.
     pub(crate) errors: Vec<(Term, Term)>,
+    /// The conditions under which parsers reject packets.
+    pub(crate) rejections: Vec<Term>,
     pub(crate) sessions: Option<Members>,
     pub(crate) groups: Option<Members>,
     /// Conditions that hold for every packet and every configuration that is considered.
     pub(crate) assumptions: Vec<Term>,
+    /// Conditions that hold for tests if they can, so that tests have small port numbers.
+    pub(crate) preferences: Vec<Term>,
+    /// Whether packets may leave a state in which no control plane can put the switch.
+    pub(crate) exceeds_configurations: bool,
+    /// Whether packets may write registers, or add entries.
+    pub(crate) leaves_state: bool,
+}
+
+impl Execution {
+    /// Returns all packets, in the order in which they are received.
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
+        self.earlier.iter().chain(std::iter::once(&self.last))
+    }
+}
+
+/// A received packet with its ends.
+pub(crate) struct Arrival {
     /// The port on which the packet is received.
     pub(crate) port: Term,
     /// The length of the received packet in bytes.
     pub(crate) length: Term,
     /// The bits of the received packet, extended to the length of the longest packet.
     pub(crate) packet: Term,
+    pub(crate) ends: Vec<End>,
 }
 
-/// Executes a program for v1model.
+/// The limits up to which packets are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// The number of packets, one after the other.
+    pub(crate) packets: u32,
+    /// The number of passes of each packet.
+    pub(crate) passes: u32,
+}
+
+/// Executes a program for v1model, PSA or PNA on packets, each of which finds the registers and
+/// entries that the packets before it have written.
 ///
 /// # Errors
 ///
 /// Returns an error if the program cannot be executed at all.
-pub(crate) fn execute(program: &Program, passes: u32) -> Result<Execution, Unsupported> {
-    execute_beside(program, passes, Terms::new(), 0)
+pub(crate) fn execute(program: &Program, bounds: Bounds) -> Result<Execution, Unsupported> {
+    execute_beside(program, bounds, Terms::new(), 0)
 }
 
-/// Executes a program for v1model on the packets of another execution, whose terms are `terms`. The
-/// other inputs are numbered from `first` on.
+/// Executes a program on the packets of another execution, whose terms are `terms`. The other inputs
+/// are numbered from `first` on.
 ///
 /// # Errors
 ///
 /// Returns an error if the program cannot be executed at all.
 pub(crate) fn execute_beside(
     program: &Program,
-    passes: u32,
+    bounds: Bounds,
     terms: Terms,
     first: u64,
 ) -> Result<Execution, Unsupported> {
     let mut executor = Executor::new(program, terms, first)?;
-    let (ends, port) = executor.v1model(passes)?;
-    let length = packet::length(&mut executor.terms);
-    let packet = packet::whole(&mut executor.terms);
-    let longest = executor.terms.number(packet::LENGTH_BITS, packet::MAXIMUM_LENGTH.into());
-    let fits = executor.terms.less_or_equal(length, longest);
-    executor.assumptions.push(fits);
+    let mut earlier = Vec::new();
+    let mut last = executor.receive(0, bounds.passes)?;
+    for number in 1..bounds.packets {
+        earlier.push(last);
+        last = executor.receive(number, bounds.passes)?;
+    }
     executor.terms.check().map_err(|fault| Unsupported::new(format!("the program ({fault})")))?;
     Ok(Execution {
+        exceeds_configurations: executor.exceeds_configurations(),
+        leaves_state: !executor.writes.is_empty() || executor.adds_entries(),
         terms: executor.terms,
         goals: executor.goals,
-        ends,
+        earlier,
+        last,
         lookups: executor.lookups,
         defaults: executor.defaults,
         cells: executor.cells,
@@ -194,12 +242,11 @@ pub(crate) fn execute_beside(
         copies: executor.copies,
         events: executor.events,
         errors: executor.errors,
+        rejections: executor.rejections,
         sessions: executor.sessions,
         groups: executor.groups,
         assumptions: executor.assumptions,
-        port,
-        length,
-        packet,
+        preferences: executor.preferences,
     })
 }
 
@@ -215,8 +262,21 @@ pub(crate) struct Executor<'p> {
     writes: BTreeMap<ExternId, Vec<Write>>,
     cuts: Vec<Cut>,
     assumptions: Vec<Term>,
+    preferences: Vec<Term>,
+    /// The entries and default actions that packets have added and changed, in this order.
+    written: Vec<written::EntryWrite>,
+    /// The lookup whose action is being executed.
+    current: Option<written::CurrentLookup>,
+    /// The position of the leaf with the sum of each unit for Internet checksums.
+    sums: BTreeMap<ExternId, usize>,
+    /// Whether the packet comes from a port of the host (PNA).
+    from_host: Option<Term>,
+    /// The solver for conditions of layouts.
+    feasibility: Context,
     /// The bits that the deparser of the current pass has emitted.
     emitted: Vec<Emitted>,
+    /// The number of the received packet that is being executed.
+    arrival: u32,
     /// The packet that the parser reads.
     packet: Packet,
     in_parser: bool,
@@ -238,6 +298,7 @@ pub(crate) struct Executor<'p> {
     copies: Vec<Copied>,
     events: Vec<(Event, Term)>,
     errors: Vec<(Term, Term)>,
+    rejections: Vec<Term>,
 }
 
 /// The contents of a leaf that has not been assigned.
@@ -252,12 +313,19 @@ pub(crate) enum Fill {
 impl<'p> Executor<'p> {
     fn new(program: &'p Program, mut terms: Terms, first: u64) -> Result<Self, Unsupported> {
         let shapes = Shapes::new(program)?;
-        let packet = Packet::received(&mut terms);
+        let packet = Packet::received(&mut terms, 0);
         let mut end = shapes.total();
         let mut results = Vec::with_capacity(program.functions.len());
         for function in &program.functions {
             results.push(end);
             end += function.return_type.map_or(0, |type_id| shapes.size(type_id));
+        }
+        let mut sums = BTreeMap::new();
+        for (id, instance) in (0_u32..).map(ExternId).zip(&program.externs) {
+            if instance.extern_type == ExternType::InternetChecksum {
+                sums.insert(id, end);
+                end += 1;
+            }
         }
         let next_indexes = shapes.next_indexes();
         Ok(Self {
@@ -271,7 +339,14 @@ impl<'p> Executor<'p> {
             writes: BTreeMap::new(),
             cuts: Vec::new(),
             assumptions: Vec::new(),
+            preferences: Vec::new(),
+            written: Vec::new(),
+            current: None,
+            sums,
+            from_host: None,
+            feasibility: Context::new(Settings::default()),
             emitted: Vec::new(),
+            arrival: 0,
             packet,
             in_parser: false,
             functions: Vec::new(),
@@ -286,7 +361,33 @@ impl<'p> Executor<'p> {
             copies: Vec::new(),
             events: Vec::new(),
             errors: Vec::new(),
+            rejections: Vec::new(),
         })
+    }
+
+    /// Executes the program on the next received packet. Registers and entries are as the packets
+    /// before it have left them.
+    fn receive(&mut self, number: u32, passes: u32) -> Result<Arrival, Unsupported> {
+        self.arrival = number;
+        self.current = None;
+        self.goals.next_packet();
+        self.events.clear();
+        self.errors.clear();
+        let program = self.program;
+        let (ends, port) = match &program.architecture {
+            Architecture::V1model => self.v1model(passes)?,
+            Architecture::Psa => self.psa(passes)?,
+            Architecture::Pna => self.pna(passes)?,
+            Architecture::Other(package) => {
+                return Err(Unsupported::new(format!("a program with the package `{package}`")));
+            }
+        };
+        let length = packet::length(&mut self.terms, number);
+        let packet = packet::whole(&mut self.terms, number);
+        let longest = self.terms.number(packet::LENGTH_BITS, packet::MAXIMUM_LENGTH.into());
+        let fits = self.terms.less_or_equal(length, longest);
+        self.assumptions.push(fits);
+        Ok(Arrival { port, length, packet, ends })
     }
 
     /// Returns an input whose value no test knows.
@@ -328,6 +429,9 @@ impl<'p> Executor<'p> {
                 leaves.extend(self.initial(type_id, Fill::Undefined));
             }
         }
+        for _ in &self.sums {
+            leaves.push(self.terms.zero(portable::SUM_BITS));
+        }
         for special in Special::ALL {
             leaves.push(special.initial(&mut self.terms));
         }
@@ -342,6 +446,7 @@ impl<'p> Executor<'p> {
 
     /// Returns the state of packets that the parser rejects.
     fn rejected(&mut self, mut state: State, error: CoreError) -> State {
+        self.rejections.push(state.guard);
         let number = self.error_number(error);
         state.set_special(Special::ParserError, number);
         state

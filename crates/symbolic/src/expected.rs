@@ -2,20 +2,20 @@
 //! inputs are unknown.
 
 use crate::evaluate::KnownBits;
-use crate::execute::{Emitted, End, Fate};
-use crate::generated::Output;
+use crate::execute::{Arrival, Emitted, End, Fate};
+use crate::generated::{Exchange, Output};
 use crate::packet::Packet;
 use crate::term::{Term, Terms};
 use ir::bits::Bits;
 
 /// The bytes of a received packet.
-pub(crate) struct Received {
-    pub(crate) bytes: Vec<u8>,
+struct Received {
+    bytes: Vec<u8>,
 }
 
 impl Received {
     /// Returns the packet of a model.
-    pub(crate) fn new(packet: &Bits, length: u64) -> Self {
+    fn new(packet: &Bits, length: u64) -> Self {
         let mut bytes = packet.to_be_bytes();
         bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
         Self { bytes }
@@ -26,8 +26,28 @@ impl Received {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown;
 
+/// Returns a packet that the switch receives, with those that leave because of it.
+pub(crate) fn exchange(
+    terms: &Terms,
+    known: &mut KnownBits,
+    arrival: &Arrival,
+) -> Result<Exchange, Unknown> {
+    let length = number(terms, known, arrival.length)?;
+    let port = number(terms, known, arrival.port)?;
+    let packet = known.of(terms, arrival.packet);
+    let packet: &Bits = packet.complete().ok_or(Unknown)?;
+    let received = Received::new(packet, length);
+    let outputs = outputs(terms, known, &arrival.ends, &received)?;
+    let digits = received.bytes.iter().map(|byte| format!("{byte:02x}"));
+    Ok(Exchange {
+        port: u32::try_from(port).map_err(|_| Unknown)?,
+        packet: digits.collect(),
+        outputs,
+    })
+}
+
 /// Returns the packets that leave the switch.
-pub(crate) fn outputs(
+fn outputs(
     terms: &Terms,
     known: &mut KnownBits,
     ends: &[End],

@@ -1,11 +1,11 @@
-//! Generated tests: a packet, what the control plane writes before it, and what leaves the switch.
+//! Generated tests: packets, what the control plane writes before them, and what leaves the switch.
 
 use ir::bits::Bits;
 use serde::Serialize;
 use std::fmt::Write as _;
 
 /// The version of the form in which tests are written as JSON.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// A test of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +24,20 @@ pub struct Test {
     pub sessions: Vec<Session>,
     /// The multicast groups that the control plane creates.
     pub groups: Vec<Group>,
+    /// The packets that the switch receives before the last one, in this order. Most tests have none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<Exchange>,
+    /// The port on which the last packet arrives.
+    pub port: u32,
+    /// The bytes of the last packet, in hexadecimal digits.
+    pub packet: String,
+    /// The packets that leave the switch because of the last packet.
+    pub outputs: Vec<Output>,
+}
+
+/// A packet that the switch receives, with those that leave because of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Exchange {
     /// The port on which the packet arrives.
     pub port: u32,
     /// The bytes of the packet, in hexadecimal digits.
@@ -64,6 +78,41 @@ pub struct Match {
     pub key: String,
     /// The values that match, in the notation of STF.
     pub value: String,
+    /// The position of the key among all keys of the table.
+    #[serde(skip)]
+    pub position: usize,
+    /// The values that match, as numbers of the key's width.
+    #[serde(skip)]
+    pub matched: Matched,
+}
+
+/// The values of a key that an entry matches. Unlike the text of a script, which has the value of
+/// the whole field for a key that is a slice, they are those of the key itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matched {
+    /// One value.
+    Exact(Bits),
+    /// All values that are equal in the bits of a mask.
+    Ternary {
+        /// The value.
+        value: Bits,
+        /// The bits that are compared.
+        mask: Bits,
+    },
+    /// All values that are equal in their first bits.
+    Lpm {
+        /// The value.
+        value: Bits,
+        /// The number of bits that are compared.
+        prefix: u32,
+    },
+    /// All values of an interval.
+    Range {
+        /// The least value.
+        low: Bits,
+        /// The largest value.
+        high: Bits,
+    },
 }
 
 /// An action with its arguments.
@@ -145,55 +194,73 @@ impl Test {
             text.push_str(&line);
             text.push('\n');
         };
+        self.configuration().into_iter().for_each(&mut line);
+        for Exchange { port, packet, outputs } in &self.exchanges() {
+            line(format!("packet {port} {packet}"));
+            for Output { port, digits } in outputs {
+                line(format!("expect {port} {digits} $"));
+            }
+            if outputs.is_empty() {
+                line("no_packet".to_owned());
+            }
+        }
+        text
+    }
+
+    /// Returns all packets that the switch receives, in this order.
+    #[must_use]
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        let Self { port, packet, outputs, .. } = self;
+        let last = Exchange { port: *port, packet: packet.clone(), outputs: outputs.clone() };
+        self.earlier.iter().cloned().chain(std::iter::once(last)).collect()
+    }
+
+    /// Returns the lines of the STF script that configure the switch before the packets.
+    #[must_use]
+    pub fn configuration(&self) -> Vec<String> {
+        let mut lines = Vec::new();
         for Cell { register, index, value } in &self.registers {
-            line(format!("register_write {register} {index} {value}"));
+            lines.push(format!("register_write {register} {index} {value}"));
         }
         for Default { table, action } in &self.defaults {
-            line(format!("setdefault {table} {}", action.stf()));
+            lines.push(format!("setdefault {table} {}", action.stf()));
         }
         for entry in &self.entries {
             let mut head = entry.table.clone();
             if let Some(priority) = entry.priority {
                 let _ = write!(head, " {priority}");
             }
-            for Match { key, value } in &entry.matches {
+            for Match { key, value, .. } in &entry.matches {
                 let _ = write!(head, " {key}:{value}");
             }
             match &entry.member {
-                None => line(format!("add {head} {}", entry.action.stf())),
+                None => lines.push(format!("add {head} {}", entry.action.stf())),
                 Some(Member { profile, member }) => {
                     let action = entry.action.stf();
-                    line(format!("act_prof_create_member {profile} {member} {action}"));
-                    line(format!("table_indirect_add {head} {member}"));
+                    lines.push(format!("act_prof_create_member {profile} {member} {action}"));
+                    lines.push(format!("table_indirect_add {head} {member}"));
                 }
             }
         }
         for Session { session, port } in &self.sessions {
-            line(format!("mirroring_add {session} {port}"));
+            lines.push(format!("mirroring_add {session} {port}"));
         }
         for (node, Group { group, port, instance }) in self.groups.iter().enumerate() {
-            line(format!("mc_mgrp_create {group}"));
-            line(format!("mc_node_create {instance} {port}"));
-            line(format!("mc_node_associate {group} {node}"));
+            lines.push(format!("mc_mgrp_create {group}"));
+            lines.push(format!("mc_node_create {instance} {port}"));
+            lines.push(format!("mc_node_associate {group} {node}"));
         }
-        line(format!("packet {} {}", self.port, self.packet));
-        for Output { port, digits } in &self.outputs {
-            line(format!("expect {port} {digits} $"));
-        }
-        if self.outputs.is_empty() {
-            line("no_packet".to_owned());
-        }
-        text
+        lines
     }
 
     /// Returns the number of digits of all outputs, and how many of them are undefined.
     #[must_use]
     pub fn masked(&self) -> (usize, usize) {
-        let digits = self.outputs.iter().map(|output| output.digits.as_str());
+        let earlier = self.earlier.iter().flat_map(|exchange| &exchange.outputs);
         let (mut all, mut masked) = (0, 0);
-        for digits in digits {
-            all += digits.len();
-            masked += digits.matches('*').count();
+        for output in earlier.chain(&self.outputs) {
+            all += output.digits.len();
+            masked += output.digits.matches('*').count();
         }
         (all, masked)
     }

@@ -54,17 +54,21 @@ pub struct Goal {
     pub place: Option<String>,
 }
 
-/// The key by which a goal is found.
+/// The piece of a program that a goal stands for, by which the goal is found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Key {
+pub enum Key {
+    /// A statement, by its place.
     Statement(Location),
     /// A side of a branch, by the branch's place and the number of the side.
     Side(Location, usize),
+    /// A state of a parser.
     State(ParserId, StateId),
     /// A case of the `select` of a state. The number after the last case stands for the outcome
     /// that none matches.
     Case(ParserId, StateId, usize),
+    /// A hit of a table.
     Hit(TableId),
+    /// A miss of a table.
     Miss(TableId),
     /// An action of a table, by its position.
     Action(TableId, usize),
@@ -75,17 +79,23 @@ pub(crate) enum Key {
 pub(crate) struct Goals {
     goals: Vec<Goal>,
     known: HashMap<Key, usize>,
-    /// The conditions under which packets reach each goal.
+    /// The conditions under which the last packet reaches each goal.
     guards: Vec<Vec<Term>>,
+    /// The conditions under which packets before it reach each goal.
+    earlier: Vec<Vec<Term>>,
 }
 
 impl Goals {
     /// Lists the goals of a program.
     pub(crate) fn new(program: &Program) -> Self {
-        let mut goals = Self { goals: Vec::new(), known: HashMap::new(), guards: Vec::new() };
+        let mut goals = Self {
+            goals: Vec::new(),
+            known: HashMap::new(),
+            guards: Vec::new(),
+            earlier: Vec::new(),
+        };
         goals.parsers(program);
-        let mut statements = Vec::new();
-        each_block(program, &mut |block| collect(block, &mut statements));
+        let mut statements = statements(program);
         statements
             .sort_by_key(|statement| statement.location.map(|at| (at.file, at.line, at.column)));
         for statement in statements {
@@ -164,10 +174,18 @@ impl Goals {
             free.insert(next);
             self.goals.push(goal);
             self.guards.push(Vec::new());
+            self.earlier.push(Vec::new());
         }
     }
 
-    /// Records a condition under which packets reach a goal.
+    /// Begins another packet of a sequence.
+    pub(crate) fn next_packet(&mut self) {
+        for (guards, earlier) in self.guards.iter_mut().zip(&mut self.earlier) {
+            earlier.append(guards);
+        }
+    }
+
+    /// Records a condition under which the packet reaches a goal.
     pub(crate) fn reach(&mut self, key: &Key, guard: Term) {
         let position = self.known.get(key);
         if let Some(guards) = position.and_then(|position| self.guards.get_mut(*position))
@@ -192,10 +210,35 @@ impl Goals {
         &self.goals
     }
 
-    /// Returns for each goal the condition under which packets reach it.
+    /// Returns for each goal the condition under which the last packet reaches it.
     pub(crate) fn conditions(&self, terms: &mut Terms) -> Vec<Term> {
         self.guards.iter().map(|guards| terms.any(guards)).collect()
     }
+
+    /// Returns for each goal the condition under which any packet reaches it.
+    pub(crate) fn conditions_of_all(&self, terms: &mut Terms) -> Vec<Term> {
+        let guards = self.guards.iter().zip(&self.earlier);
+        guards.map(|(guards, earlier)| terms.any(&[&earlier[..], &guards[..]].concat())).collect()
+    }
+}
+
+/// Returns the goals of a program in the order in which searches report them, each with the piece
+/// of the program that it stands for.
+#[must_use]
+pub fn list(program: &Program) -> Vec<(Key, Goal)> {
+    let Goals { goals, known, .. } = Goals::new(program);
+    let mut keys: Vec<(Key, usize)> = known.into_iter().collect();
+    keys.sort_unstable_by_key(|(_, position)| *position);
+    // Each goal has one key, so the two lists have the same order.
+    keys.into_iter().map(|(key, _)| key).zip(goals).collect()
+}
+
+/// Returns all statements of a program, including nested ones.
+#[must_use]
+pub fn statements(program: &Program) -> Vec<&Statement> {
+    let mut statements = Vec::new();
+    each_block(program, &mut |block| collect(block, &mut statements));
+    statements
 }
 
 /// Calls `visit` with each block of a program, without those inside statements.

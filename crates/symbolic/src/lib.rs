@@ -1,8 +1,8 @@
 //! Symbolic execution of P4 programs: packets and table entries that take a path, or a proof that
 //! there are none.
 //!
-//! [`search::search`] executes a program for v1model with terms in place of values, and returns
-//! tests that reach its statements, branches, parser transitions and actions of tables
+//! [`search::search`] executes a program for v1model, PSA or PNA with terms in place of values, and
+//! returns tests that reach its statements, branches, parser transitions and actions of tables
 //! ([`goals`]), each with its expected outputs ([`generated`]), and what no packet reaches.
 //!
 //! The lower half of this crate knows bit-vectors and no P4. It is used as follows.

@@ -1,4 +1,5 @@
-//! The packet that a parser reads, with the bytes of the received packet as inputs.
+//! The packet that a parser reads, with the bytes of the received packet as inputs. The packets of a
+//! sequence are numbered from 0.
 
 use crate::term::{Origin, Term, Terms};
 
@@ -22,13 +23,13 @@ fn origin(kind: u64, number: u64) -> Origin {
 const PACKET_BITS: u32 = MAXIMUM_LENGTH * 8;
 
 /// Returns all bits that a received packet may have, the first bit in the highest position.
-pub(crate) fn whole(terms: &mut Terms) -> Term {
-    terms.input(origin(PACKET, 0), PACKET_BITS)
+pub(crate) fn whole(terms: &mut Terms, number: u32) -> Term {
+    terms.input(origin(PACKET, number.into()), PACKET_BITS)
 }
 
-/// Returns bits of the received packet, or `None` if the longest packet does not have them.
-pub(crate) fn received(terms: &mut Terms, offset: u64, width: u32) -> Option<Term> {
-    let whole = whole(terms);
+/// Returns bits of a received packet, or `None` if the longest packet does not have them.
+pub(crate) fn received(terms: &mut Terms, number: u32, offset: u64, width: u32) -> Option<Term> {
+    let whole = whole(terms, number);
     let end = u32::try_from(offset.checked_add(width.into())?).ok()?;
     let low = PACKET_BITS.checked_sub(end)?;
     if width == 0 {
@@ -37,14 +38,14 @@ pub(crate) fn received(terms: &mut Terms, offset: u64, width: u32) -> Option<Ter
     Some(terms.extract(whole, low + width - 1, low))
 }
 
-/// Returns the length in bytes of the received packet.
-pub(crate) fn length(terms: &mut Terms) -> Term {
-    terms.input(origin(LENGTH, 0), LENGTH_BITS)
+/// Returns the length in bytes of a received packet.
+pub(crate) fn length(terms: &mut Terms, number: u32) -> Term {
+    terms.input(origin(LENGTH, number.into()), LENGTH_BITS)
 }
 
-/// Returns the port on which the packet is received.
-pub(crate) fn port(terms: &mut Terms, width: u32) -> Term {
-    terms.input(origin(PORT, 0), width)
+/// Returns the port on which a packet is received.
+pub(crate) fn port(terms: &mut Terms, number: u32, width: u32) -> Term {
+    terms.input(origin(PORT, number.into()), width)
 }
 
 /// Returns the origin of the next of the other chosen inputs.
@@ -56,6 +57,8 @@ pub(crate) fn other(number: u64) -> Origin {
 /// packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
+    /// The number of the received packet.
+    pub(crate) number: u32,
     /// The bytes that a deparser wrote; empty for a received packet.
     pub(crate) written: Vec<Term>,
     /// The position in the received packet of the byte after the written ones.
@@ -65,9 +68,9 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Returns the packet as it is received.
-    pub(crate) fn received(terms: &mut Terms) -> Self {
-        Self { written: Vec::new(), rest: 0, length: length(terms) }
+    /// Returns a packet as it is received.
+    pub(crate) fn received(terms: &mut Terms, number: u32) -> Self {
+        Self { number, written: Vec::new(), rest: 0, length: length(terms, number) }
     }
 
     /// Returns whether the packet has at least this many bits.
@@ -86,7 +89,7 @@ impl Packet {
         let end = offset + u64::from(width);
         if offset >= written {
             let at = offset - written + u64::from(self.rest) * 8;
-            return received(terms, at, width).unwrap_or_else(|| terms.zero(width));
+            return received(terms, self.number, at, width).unwrap_or_else(|| terms.zero(width));
         }
         // The first bytes are written ones, and the rest follows them.
         let mut bits = terms.zero(0);
@@ -105,7 +108,7 @@ impl Packet {
             return head;
         }
         let tail = u32::try_from(end - written).unwrap_or(0);
-        let rest = received(terms, u64::from(self.rest) * 8, tail);
+        let rest = received(terms, self.number, u64::from(self.rest) * 8, tail);
         let rest = rest.unwrap_or_else(|| terms.zero(tail));
         terms.concatenate(head, rest)
     }

@@ -278,9 +278,23 @@ impl Context {
                 return Err(QueryError::Model(*condition));
             }
         }
-        self.keep(evaluation);
+        self.keep(self.filled(terms, model.clone()));
         self.counts.satisfiable += 1;
         Ok(Answer::Model(model))
+    }
+
+    /// Returns a model whose open values are chosen as the settings say, so that later conditions
+    /// are tried with these. With zeros instead, fields that should differ would often be equal.
+    fn filled(&self, terms: &Terms, mut model: Model) -> Evaluation {
+        match self.settings.fill {
+            Fill::Zeros => {}
+            Fill::Random(_) => {
+                for input in terms.chosen_inputs() {
+                    self.complete(terms, &mut model, input);
+                }
+            }
+        }
+        Evaluation::new(model)
     }
 
     /// Returns the newest kept model under which all conditions hold.

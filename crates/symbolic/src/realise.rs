@@ -4,7 +4,9 @@
 use crate::evaluate::{Known, KnownBits};
 use crate::execute::{Execution, Lookup};
 use crate::expected::{Unknown, number, truth};
-use crate::generated::{Call, Cell, Default, Entry, Group, Match, Member, Session, hexadecimal};
+use crate::generated::{
+    Call, Cell, Default, Entry, Group, Match, Matched, Member, Session, hexadecimal,
+};
 use crate::restriction::{Field, Restrictions};
 use crate::term::Term;
 use ir::bits::Bits;
@@ -165,9 +167,9 @@ fn entry(
         return Err(Unrealised::Excluded { condition, of: table.name.clone() });
     };
     let mut matches = Vec::with_capacity(compared.len());
-    for ((key, _), field) in compared.iter().zip(&found.fields) {
-        if let Some(value) = written(program, key, field) {
-            matches.push(Match { key: key.name.clone(), value });
+    for ((position, (key, _)), field) in positions.iter().zip(&compared).zip(&found.fields) {
+        if let (Some(value), Some(matched)) = (written(program, key, field), matched_by(field)) {
+            matches.push(Match { key: key.name.clone(), value, position: *position, matched });
         }
     }
     let profile = match table.implementation {
@@ -244,6 +246,17 @@ fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
         Field::Range { low, high } => format!("{}->{}", text(low), text(high)),
         Field::Lpm { value, prefix } => format!("{}/{prefix}", text(value)),
         Field::Ternary { value, mask } => format!("{}&&&{}", text(value), text(mask)),
+    })
+}
+
+/// Returns the values that a key matches, or `None` if the entry leaves out the key.
+fn matched_by(field: &Field) -> Option<Matched> {
+    Some(match field.clone() {
+        Field::Any => return None,
+        Field::Exact(value) => Matched::Exact(value),
+        Field::Range { low, high } => Matched::Range { low, high },
+        Field::Lpm { value, prefix } => Matched::Lpm { value, prefix },
+        Field::Ternary { value, mask } => Matched::Ternary { value, mask },
     })
 }
 
@@ -342,7 +355,8 @@ fn registers(
         let index = number(terms, known, cell.index)?;
         let value = known.of(terms, cell.value);
         let value = value.complete().ok_or(Unknown)?;
-        if !value.is_zero() {
+        let unwritten = known.of(terms, cell.unwritten);
+        if unwritten.complete() != Some(value) {
             cells.insert((cell.register.index(), index), value.clone());
         }
     }

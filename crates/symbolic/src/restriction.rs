@@ -46,6 +46,19 @@ impl Field {
         }
     }
 
+    /// Returns whether a key matches, whatever its unknown bits are.
+    fn matches(&self, key: &Known) -> bool {
+        let compares_known = |mask: &Bits| mask.bit_and(&key.mask().complement()).is_zero();
+        let width = key.value().width();
+        let is_known = match self {
+            Self::Any => true,
+            Self::Exact(_) | Self::Range { .. } => key.complete().is_some(),
+            Self::Ternary { mask, .. } => compares_known(mask),
+            Self::Lpm { prefix, .. } => compares_known(&Bits::prefix_mask(width, *prefix)),
+        };
+        is_known && self.may_match(key)
+    }
+
     fn to_match(&self) -> Match<'static> {
         let bytes = |bits: &Bits| Cow::Owned(bits.to_be_bytes());
         match self {
@@ -132,7 +145,12 @@ impl Restrictions {
         let solution = constraint.solve(Goal::Satisfy, wishes, 0)?;
         let widths = keys.iter().map(|key| key.value().width());
         let fields = solution.matches.iter().zip(widths);
-        let fields = fields.map(|(found, width)| Field::of_match(found, width)).collect();
+        let fields: Vec<Field> =
+            fields.map(|(found, width)| Field::of_match(found, width)).collect();
+        // A field that compares unknown bits may miss the packet.
+        if !fields.iter().zip(keys).all(|(field, key)| field.matches(key)) {
+            return None;
+        }
         Some(Allowed { fields, priority: Some(solution.priority) })
     }
 

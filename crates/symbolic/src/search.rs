@@ -1,20 +1,25 @@
 //! The search for tests: for each goal that no test has reached, a packet and a configuration of
-//! tables that reach it, or a proof that there are none.
+//! tables that reach it, or a proof that there are none. Sequences of packets are tried for what no
+//! single packet reaches.
 
 mod find;
+mod lanes;
+mod sequences;
+mod worst;
 
 pub use find::{FindError, NoSuchPart, find};
+pub use worst::{Costly, CostlyWish, costliest, costliest_of_each};
 
 use crate::evaluate::{KnownBits, Model};
-use crate::execute::{Cut, Execution, Unsupported, execute};
-use crate::expected::{self, Received, Unknown};
+use crate::execute::{Cut, Execution, Unsupported};
+use crate::expected;
 use crate::generated::Test;
 use crate::goals::{Goal, place};
 use crate::packet::LENGTH_BITS;
 use crate::query::{Answer, Context, Fill, QueryError, Settings};
 use crate::realise::{Unrealised, Written, realise};
 use crate::restriction::Restrictions;
-use crate::term::{InputId, Operation, Source, Term};
+use crate::term::{InputId, Operation, Term};
 use ir::Program;
 use ir::bits::Bits;
 
@@ -28,6 +33,11 @@ pub struct Options {
     pub seed: u64,
     /// The number of passes of a packet that are followed.
     pub passes: u32,
+    /// The number of packets of a test at most.
+    pub packets: u32,
+    /// Whether tests write no registers, and no entries of tables to which packets add (PNA), so that
+    /// these contain what the program and its packets write.
+    pub starts_fresh: bool,
     /// The number of tests after which the search ends; `None` for no limit.
     pub tests: Option<usize>,
     /// The share of goals, in percent of those that are not proved unreachable, at which the search
@@ -35,11 +45,22 @@ pub struct Options {
     pub coverage: f64,
     /// The number of conflicts after which a query is given up.
     pub conflicts: u64,
+    /// The number of threads. The tests do not depend on it.
+    pub threads: usize,
 }
 
 impl std::default::Default for Options {
     fn default() -> Self {
-        Self { seed: 1, passes: 3, tests: None, coverage: 100.0, conflicts: 20_000 }
+        Self {
+            seed: 1,
+            passes: 3,
+            packets: 1,
+            starts_fresh: false,
+            tests: None,
+            coverage: 100.0,
+            conflicts: 20_000,
+            threads: 1,
+        }
     }
 }
 
@@ -50,6 +71,9 @@ pub enum Verdict {
     Covered(usize),
     /// No packet reaches the goal, whatever tables and registers contain.
     Unreachable,
+    /// No sequence of up to this many packets reaches the goal. Longer ones may, since packets write
+    /// what a test cannot.
+    NotWithin(u32),
     /// Neither was found, for this reason.
     GivenUp(String),
     /// The search ended before the goal's turn.
@@ -61,6 +85,8 @@ pub enum Verdict {
 pub struct Report {
     /// The tests, in the order in which they were found.
     pub tests: Vec<Test>,
+    /// The positions in `goals` of what each test reaches.
+    pub reached: Vec<Vec<usize>>,
     /// The goals with their verdicts, in the order of the program.
     pub goals: Vec<(Goal, Verdict)>,
     /// The reasons why packets were not followed to their end, each with its place.
@@ -76,6 +102,9 @@ pub enum SearchError {
     /// A query has no answer.
     #[error("{0}")]
     Query(#[from] QueryError),
+    /// A thread cannot be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(String),
 }
 
 /// The progress of a search.
@@ -89,8 +118,8 @@ pub struct Progress {
     pub tests: usize,
 }
 
-/// Searches for tests of a program for v1model. The search ends early when `goes_on` returns false,
-/// which is called before each goal.
+/// Searches for tests of a program for v1model, PSA or PNA. The search ends early when `goes_on`
+/// returns false, which is called before each goal.
 ///
 /// # Errors
 ///
@@ -101,14 +130,10 @@ pub fn search(
     options: &Options,
     goes_on: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Report, SearchError> {
-    let mut execution = execute(program, options.passes)?;
-    let goals = execution.goals.all().to_vec();
-    let conditions = execution.goals.conditions(&mut execution.terms);
-    let search = Search::new(program, execution, conditions, options);
-    search.run(&goals, goes_on)
+    lanes::run(program, options, goes_on)
 }
 
-/// A test with the goals that its packet reaches.
+/// A test with the goals that its packets reach.
 struct Found {
     test: Test,
     reached: Vec<usize>,
@@ -117,7 +142,10 @@ struct Found {
 struct Search<'p> {
     program: &'p Program,
     execution: Execution,
+    /// The conditions under which packets reach each goal.
     conditions: Vec<Term>,
+    /// The conditions under which the last packet reaches each goal.
+    of_last: Vec<Term>,
     context: Context,
     options: Options,
     /// Conditions that make a test simpler, most of all at first; each list is tried in turn.
@@ -132,6 +160,23 @@ struct Search<'p> {
     permitted: Vec<Term>,
     /// The tables and actions whose constraints have excluded an outcome.
     excluding: Vec<String>,
+}
+
+/// Returns the conditions under which a test leaves to packets what they can write: registers, and
+/// entries of tables to which packets add.
+fn fresh(program: &Program, execution: &mut Execution) -> Vec<Term> {
+    let Execution { terms, cells, lookups, .. } = execution;
+    let mut conditions = Vec::new();
+    for cell in cells.iter() {
+        conditions.push(terms.equal(cell.value, cell.unwritten));
+    }
+    for lookup in lookups.iter() {
+        let table = program.tables.get(lookup.table.index());
+        if table.is_some_and(|table| table.add_on_miss && table.entries.is_empty()) {
+            conditions.push(terms.not(lookup.hit));
+        }
+    }
+    conditions
 }
 
 /// The number of times that a model may break the constraints of the program.
@@ -153,38 +198,55 @@ impl<'p> Search<'p> {
         for condition in &execution.assumptions {
             context.assert(&execution.terms, *condition);
         }
+        if options.starts_fresh {
+            for condition in fresh(program, &mut execution) {
+                context.assert(&execution.terms, condition);
+            }
+        }
+        let lengths: Vec<Term> = execution.arrivals().map(|arrival| arrival.length).collect();
+        let ports: Vec<Term> = execution.arrivals().map(|arrival| arrival.port).collect();
         let terms = &mut execution.terms;
         let longest = terms.number(LENGTH_BITS, SHORT);
-        let short = terms.less_or_equal(execution.length, longest);
+        let mut short = Vec::new();
+        for length in lengths {
+            short.push(terms.less_or_equal(length, longest));
+        }
+        short.extend(&execution.preferences);
         let mut unchanged = Vec::new();
         for choice in execution.defaults.values() {
             unchanged.push(terms.not(choice.changed));
         }
         let mut empty = Vec::new();
         for cell in &execution.cells {
-            let zero = terms.zero(terms.width_of(cell.value));
-            empty.push(terms.equal(cell.value, zero));
+            empty.push(terms.equal(cell.value, cell.unwritten));
         }
-        let simple = [&[short][..], &unchanged, &empty].concat();
-        let wishes = vec![simple, [&[short][..], &unchanged].concat(), vec![short], Vec::new()];
+        let simple = [&short[..], &unchanged, &empty].concat();
+        // A packet that the parser refuses shows little of what a program does.
+        let accepted: Vec<Term> =
+            execution.rejections.iter().map(|rejected| terms.not(*rejected)).collect();
+        let accepted = [&simple[..], &accepted].concat();
+        // Port 0 would hide that a program uses a port where it should not: ports are 0 at first.
+        let mut usual = accepted.clone();
+        for port in ports {
+            if let Operation::Input(id) = terms.operation(port) {
+                let usual_port = terms.constant(&settings.fill.value(terms, id));
+                usual.push(terms.equal(port, usual_port));
+            }
+        }
+        let with_entries = [&short[..], &unchanged].concat();
+        let wishes = vec![usual, accepted, simple, with_entries, short, Vec::new()];
         let reached: Vec<Term> = execution.cuts.iter().map(|cut| cut.guard).collect();
         let cut = terms.any(&reached);
         let followed = terms.not(cut);
-        let inputs = execution.terms.inputs().iter();
-        let chosen = inputs.filter(|input| input.origin.source == Source::Chosen);
-        let chosen = chosen.filter_map(|input| match execution.terms.operation(input.term) {
-            Operation::Input(id) => Some(id),
-            _ => None,
-        });
-        let chosen = chosen.collect();
+        let chosen = execution.terms.chosen_inputs().collect();
         let cuts = execution.cuts.clone();
-        let options = *options;
         Self {
             program,
             execution,
+            of_last: conditions.clone(),
             conditions,
             context,
-            options,
+            options: *options,
             wishes,
             followed,
             cuts,
@@ -195,58 +257,11 @@ impl<'p> Search<'p> {
         }
     }
 
-    fn run(
-        mut self,
-        goals: &[Goal],
-        goes_on: &mut dyn FnMut(Progress) -> bool,
-    ) -> Result<Report, SearchError> {
-        self.drop_unreached_cuts()?;
-        let mut verdicts = vec![Verdict::Open; goals.len()];
-        let mut tests: Vec<Test> = Vec::new();
-        for (position, goal) in goals.iter().enumerate() {
-            let decided = verdicts.iter().filter(|verdict| **verdict != Verdict::Open).count();
-            let progress = Progress { decided, goals: goals.len(), tests: tests.len() };
-            let is_full = self.options.tests.is_some_and(|most| tests.len() >= most);
-            if !goes_on(progress) || is_full || self.is_covered(&verdicts) {
-                break;
-            }
-            if verdicts.get(position) != Some(&Verdict::Open) {
-                continue;
-            }
-            let condition = self.conditions.get(position).copied();
-            let Some(condition) = condition else { continue };
-            let verdict = match self.attempt(condition, goal, tests.len() + 1)? {
-                Ok(found) => {
-                    let number = found.test.number;
-                    for reached in found.reached {
-                        if let Some(verdict @ (Verdict::Open | Verdict::GivenUp(_))) =
-                            verdicts.get_mut(reached)
-                        {
-                            *verdict = Verdict::Covered(number);
-                        }
-                    }
-                    tests.push(found.test);
-                    continue;
-                }
-                Err(verdict) => verdict,
-            };
-            if let Some(place) = verdicts.get_mut(position) {
-                *place = verdict;
-            }
-        }
-        let cuts = self.cuts_in_words();
-        Ok(Report { tests, goals: goals.iter().cloned().zip(verdicts).collect(), cuts })
-    }
-
-    /// Returns whether the coverage is reached at which the search ends.
-    fn is_covered(&self, verdicts: &[Verdict]) -> bool {
-        if self.options.coverage >= 100.0 {
-            return false;
-        }
-        let covered = verdicts.iter().filter(|one| matches!(one, Verdict::Covered(_))).count();
-        let reachable = verdicts.iter().filter(|one| **one != Verdict::Unreachable).count();
-        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        number(covered) >= self.options.coverage / 100.0 * number(reachable)
+    /// Returns whether packets may leave a state with which no test begins, so that a sequence may
+    /// reach what no single packet does.
+    fn may_gain_from_sequences(&self) -> bool {
+        self.execution.exceeds_configurations
+            || (self.options.starts_fresh && self.execution.leaves_state)
     }
 
     /// Removes the cuts that no packet reaches.
@@ -381,12 +396,11 @@ impl<'p> Search<'p> {
         }
         let restrictions = &self.restrictions;
         let written = realise(self.program, restrictions, &self.execution, &mut known)?;
-        let length = expected::number(terms, &mut known, self.execution.length)?;
-        let port = expected::number(terms, &mut known, self.execution.port)?;
-        let packet = known.of(terms, self.execution.packet);
-        let packet: &Bits = packet.complete().ok_or(Unknown)?;
-        let received = Received::new(packet, length);
-        let outputs = expected::outputs(terms, &mut known, &self.execution.ends, &received)?;
+        let mut earlier = Vec::new();
+        for arrival in &self.execution.earlier {
+            earlier.push(expected::exchange(terms, &mut known, arrival)?);
+        }
+        let last = expected::exchange(terms, &mut known, &self.execution.last)?;
         let mut reached = Vec::new();
         for (position, condition) in self.conditions.iter().enumerate() {
             if known.of(terms, *condition).truth() == Some(true) {
@@ -394,7 +408,6 @@ impl<'p> Search<'p> {
             }
         }
         let Written { entries, defaults, registers, sessions, groups } = written;
-        let digits = received.bytes.iter().map(|byte| format!("{byte:02x}"));
         let test = Test {
             number,
             goal: match &goal.place {
@@ -406,9 +419,10 @@ impl<'p> Search<'p> {
             registers,
             sessions,
             groups,
-            port: u32::try_from(port).map_err(|_| Unknown)?,
-            packet: digits.collect(),
-            outputs,
+            earlier,
+            port: last.port,
+            packet: last.packet,
+            outputs: last.outputs,
         };
         Ok(Some(Found { test, reached }))
     }

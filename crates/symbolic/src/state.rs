@@ -32,13 +32,18 @@ pub(crate) enum Special {
     Clone,
     /// The session of the clone.
     CloneSession,
-    /// The field list that the clone preserves, all ones for none.
+    /// The field list that the clone preserves, all ones for none. In PNA the slot of the mirrored
+    /// packet.
     CloneList,
+    /// Whether the packet has an output port that no metadata field holds (PNA).
+    HasPort,
+    /// The output port that no metadata field holds (PNA).
+    Port,
 }
 
 impl Special {
     /// All properties, in the order of their leaves.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Cursor,
         Self::ParserError,
         Self::ChecksumError,
@@ -51,12 +56,18 @@ impl Special {
         Self::Clone,
         Self::CloneSession,
         Self::CloneList,
+        Self::HasPort,
+        Self::Port,
     ];
 
     /// Returns the number of bits of the property.
     pub(crate) fn width(self) -> u32 {
         match self {
-            Self::ChecksumError | Self::Resubmit | Self::Recirculate | Self::Clone => 1,
+            Self::ChecksumError
+            | Self::Resubmit
+            | Self::Recirculate
+            | Self::Clone
+            | Self::HasPort => 1,
             Self::Cursor
             | Self::ParserError
             | Self::LengthChange
@@ -64,7 +75,8 @@ impl Special {
             | Self::ResubmitList
             | Self::RecirculateList
             | Self::CloneSession
-            | Self::CloneList => 32,
+            | Self::CloneList
+            | Self::Port => 32,
         }
     }
 
@@ -81,7 +93,9 @@ impl Special {
             | Self::Resubmit
             | Self::Recirculate
             | Self::Clone
-            | Self::CloneSession => terms.zero(self.width()),
+            | Self::CloneSession
+            | Self::HasPort
+            | Self::Port => terms.zero(self.width()),
         }
     }
 }

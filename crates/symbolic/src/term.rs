@@ -322,6 +322,15 @@ impl Terms {
         &self.inputs
     }
 
+    /// Returns the inputs whose values a test chooses.
+    pub fn chosen_inputs(&self) -> impl Iterator<Item = InputId> + '_ {
+        let chosen = self.inputs.iter().filter(|input| input.origin.source == Source::Chosen);
+        chosen.filter_map(|input| match self.operation(input.term) {
+            Operation::Input(id) => Some(id),
+            _ => None,
+        })
+    }
+
     /// Returns the input with this position.
     #[must_use]
     pub fn input_of(&self, id: InputId) -> Input {

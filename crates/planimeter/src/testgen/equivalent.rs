@@ -28,9 +28,13 @@ pub(super) fn compare(
     let (path, other) = (path.display(), other.display());
     match verdict {
         Equivalence::Equal { layouts } => {
+            let bound = match options.packets {
+                1 => String::new(),
+                packets => format!(" of sequences of up to {packets}"),
+            };
             println!(
                 "{path} and {other} transmit the same packets, proved for {layouts} layouts of \
-                 packets"
+                 packets{bound}"
             );
             Ok(ExitCode::SUCCESS)
         }

@@ -1328,8 +1328,8 @@ pub mod p4_runtime_client {
                 );
             self.inner.unary(req, path, codec).await
         }
-        /// Carries arbitration, packets, digests and notifications. The session of a controller ends with
-        /// its stream.
+        /// Carries arbitration, packets, digests and notifications. The session of a controller
+        /// ends with its stream.
         pub async fn stream_channel(
             &mut self,
             request: impl tonic::IntoStreamingRequest<

@@ -26,7 +26,7 @@ pub struct GetSwitchResponse {
 pub struct GetQueuesRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
-    /// The ports whose queues are returned. Without any, those of all ports that have queues.
+    /// The ports whose queues are returned. An empty list stands for all ports that have queues.
     #[prost(uint32, repeated, tag = "2")]
     pub ports: ::prost::alloc::vec::Vec<u32>,
 }
@@ -35,7 +35,7 @@ pub struct GetQueuesResponse {
     /// The configuration of each port that has queues, by number.
     #[prost(message, repeated, tag = "1")]
     pub ports: ::prost::alloc::vec::Vec<PortQueues>,
-    /// The state of the same ports.
+    /// The states of these ports.
     #[prost(message, repeated, tag = "2")]
     pub states: ::prost::alloc::vec::Vec<PortState>,
     /// The number of changes of the device's queues since the switch started.
@@ -46,15 +46,15 @@ pub struct GetQueuesResponse {
 pub struct SetQueuesRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
-    /// The ports whose queues are replaced. Other ports keep theirs. A port without `queues` has none
-    /// afterwards, and the packets that wait in it are dropped and counted.
+    /// The ports whose queues are replaced. Other ports keep theirs. A port without `queues` has
+    /// none afterwards, and the packets that wait in it are dropped and counted.
     #[prost(message, repeated, tag = "2")]
     pub ports: ::prost::alloc::vec::Vec<PortQueues>,
     /// Whether the request is only checked.
     #[prost(bool, tag = "3")]
     pub validate_only: bool,
     /// The revision that the device must have, if set. With another revision the request fails with
-    /// ABORTED, because somebody else has changed the queues since they were read.
+    /// ABORTED, because another client has changed the queues since they were read.
     #[prost(uint64, optional, tag = "4")]
     pub expected_revision: ::core::option::Option<u64>,
 }
@@ -71,7 +71,7 @@ pub struct SetQueuesResponse {
 pub struct WatchQueuesRequest {
     #[prost(uint64, tag = "1")]
     pub device_id: u64,
-    /// The ports whose state is sent. Without any, all ports that have queues.
+    /// The ports whose state is sent. An empty list stands for all ports that have queues.
     #[prost(uint32, repeated, tag = "2")]
     pub ports: ::prost::alloc::vec::Vec<u32>,
     /// The time between two responses. 0 is a second; the server raises times that are too short.
@@ -115,13 +115,14 @@ pub struct Queue {
     /// The number of the queue, which is also its position in the list.
     #[prost(uint32, tag = "1")]
     pub queue: u32,
-    /// The level, of which the largest is served first. Without it, the number of the queue.
+    /// The level. The largest level is served first. The default is the number of the queue.
     #[prost(uint32, optional, tag = "2")]
     pub level: ::core::option::Option<u32>,
     /// The rate at which packets of the queue are released to the scheduler.
     #[prost(message, optional, tag = "5")]
     pub shaper: ::core::option::Option<Shaper>,
-    /// The largest number of packets that wait. Without any depth, 64.
+    /// The largest number of packets that wait. It is 64 if the queue has no depth in packets or
+    /// bytes.
     #[prost(uint32, optional, tag = "6")]
     pub depth_packets: ::core::option::Option<u32>,
     /// The largest number of bytes that wait, if limited.
@@ -130,16 +131,16 @@ pub struct Queue {
     /// Random early detection, if the queue uses it.
     #[prost(message, optional, tag = "8")]
     pub red: ::core::option::Option<Red>,
-    /// The queue length from which capable packets are marked (ECN), if the queue marks.
+    /// The queue length from which ECN-capable packets are marked, if the queue marks.
     #[prost(message, optional, tag = "9")]
     pub threshold: ::core::option::Option<Threshold>,
-    /// The share among the queues of a level. Without it, a weight of 1.
+    /// The share among the queues of a level. The default is a weight of 1.
     #[prost(oneof = "queue::Share", tags = "3, 4")]
     pub share: ::core::option::Option<queue::Share>,
 }
 /// Nested message and enum types in `Queue`.
 pub mod queue {
-    /// The share among the queues of a level. Without it, a weight of 1.
+    /// The share among the queues of a level. The default is a weight of 1.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Share {
         /// The number of packets in each round (weighted round robin).
@@ -196,7 +197,7 @@ pub struct Red {
     /// The probability of a drop just below the maximum, in millionths.
     #[prost(uint32, tag = "4")]
     pub per_million: u32,
-    /// Whether capable packets are marked instead of dropped, between minimum and maximum.
+    /// Whether ECN-capable packets are marked instead of dropped, between minimum and maximum.
     #[prost(bool, tag = "5")]
     pub marks: bool,
 }
@@ -207,7 +208,7 @@ pub struct PortState {
     pub port: u32,
     #[prost(message, repeated, tag = "2")]
     pub queues: ::prost::alloc::vec::Vec<QueueState>,
-    /// The time by which packets left later than in the model, for a port on an interface.
+    /// The lateness of packets relative to the model, for a port on an interface.
     #[prost(message, optional, tag = "3")]
     pub lateness: ::core::option::Option<Lateness>,
 }
@@ -243,7 +244,7 @@ pub struct QueueState {
     /// Packets refused by random early detection.
     #[prost(uint64, tag = "11")]
     pub dropped_red: u64,
-    /// Packets that the program dropped behind the queue.
+    /// Packets that the program dropped after they left the queue.
     #[prost(uint64, tag = "12")]
     pub dropped_behind: u64,
     /// Packets that were marked as having met congestion.
@@ -270,8 +271,8 @@ pub struct InjectRequest {
     /// The treatment of packets that leave.
     #[prost(enumeration = "Delivery", tag = "3")]
     pub delivery: i32,
-    /// The trace of each packet, if wanted. The interpreter makes it. At most 256 packets of a request
-    /// are traced, or 16 with all outcomes.
+    /// The contents of the trace of each packet, if traces are requested. The interpreter makes
+    /// them. At most 256 packets of a request are traced, or 16 with all outcomes.
     #[prost(message, optional, tag = "4")]
     pub tracing: ::core::option::Option<Tracing>,
     /// The effects of the packets on the state of the switch.
@@ -327,8 +328,8 @@ pub struct InjectOutcome {
     /// The tag of the injected packet.
     #[prost(uint64, tag = "1")]
     pub tag: u64,
-    /// The reason why the packet did not run, or did not run to its end. Without it, the packet ran:
-    /// one without outputs and packet-ins was dropped by the program.
+    /// The reason why the packet did not run, or did not run to its end. Without an error, the
+    /// packet ran. If it then has neither outputs nor packet-ins, the program dropped it.
     #[prost(message, optional, tag = "2")]
     pub error: ::core::option::Option<super::super::super::google::rpc::Status>,
     /// The packets that leave by ports, in the order in which the program made them.
@@ -337,8 +338,8 @@ pub struct InjectOutcome {
     /// The packets that go to controllers, as P4Runtime sends them.
     #[prost(message, repeated, tag = "4")]
     pub packet_ins: ::prost::alloc::vec::Vec<super::super::super::p4::v1::PacketIn>,
-    /// What the program did with the packet, if the request has `tracing`. With lasting effects, it
-    /// ends where the packet would wait in a queue of its port.
+    /// The trace of the packet, if the request has `tracing`. With lasting effects, the trace ends
+    /// where the packet would wait in a queue of its port.
     #[prost(message, optional, tag = "5")]
     pub trace: ::core::option::Option<super::super::trace::v1::Trace>,
 }
@@ -385,9 +386,9 @@ impl Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Delivery {
-    /// They are only returned. Nothing leaves by ports, and no controller gets a packet-in.
+    /// The packets are only returned. Nothing leaves by ports, and no controller gets a packet-in.
     Return = 0,
-    /// They are returned, and also leave by the ports and go to controllers.
+    /// The packets are returned, and also leave by the ports and go to controllers.
     Send = 1,
 }
 impl Delivery {
@@ -414,11 +415,12 @@ impl Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum Effects {
-    /// Those of packets on ports: on registers, counters, meters and timers, entries that packets
-    /// write, and digests.
+    /// The effects of packets on ports: on registers, counters, meters and timers, entries that
+    /// packets write, and digests.
     Lasting = 0,
-    /// None. A packet sees its own changes, and they end with it. The interpreter runs such packets.
-    /// They cannot leave by ports: with DELIVERY_SEND the request fails with INVALID_ARGUMENT.
+    /// No effects. A packet sees its own changes, which are discarded after it. The interpreter
+    /// runs such packets. They cannot leave by ports: with DELIVERY_SEND the request fails with
+    /// INVALID_ARGUMENT.
     None = 1,
 }
 impl Effects {
@@ -630,8 +632,8 @@ pub mod switch_control_client {
                 );
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Runs packets through the program as if they had arrived on ports, and returns what would leave.
-        /// Each request is answered by one response, in order.
+        /// Runs packets through the program as if they had arrived on ports, and returns what would
+        /// leave. Each request is answered by one response, in order.
         pub async fn inject(
             &mut self,
             request: impl tonic::IntoStreamingRequest<Message = super::InjectRequest>,

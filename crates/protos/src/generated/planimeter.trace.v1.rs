@@ -18,12 +18,12 @@ pub struct Trace {
     /// tree says. Empty if it did not fail.
     #[prost(string, tag = "5")]
     pub fault: ::prost::alloc::string::String,
-    /// The completeness of the outcomes that the packet could have. Missing if the tree has only the
-    /// one that happened.
+    /// The completeness of the outcomes that the packet could have. Missing if the tree has only
+    /// the one that happened.
     #[prost(message, optional, tag = "6")]
     pub outcomes: ::core::option::Option<Outcomes>,
-    /// Whether the trace continues with a packet that has waited in a queue of its output port, which
-    /// `port` is then. The packet is empty.
+    /// Whether the trace continues with a packet that has waited in a queue of its output port.
+    /// `port` is then that output port, and `packet` is empty.
     #[prost(bool, tag = "7")]
     pub resumed: bool,
     /// The string that controllers use for the port. Missing if it has none.
@@ -36,16 +36,16 @@ pub struct Outcomes {
     /// The number of outcomes in the tree: how often the packet was tried.
     #[prost(uint64, tag = "1")]
     pub explored: u64,
-    /// The number of outcomes that the tree lacks because the limit was reached. Outcomes behind them
-    /// are not counted.
+    /// The number of outcomes that the tree lacks because the limit was reached. Outcomes after
+    /// them are not counted.
     #[prost(uint64, tag = "2")]
     pub left_out: u64,
     /// The largest number of outcomes in a tree.
     #[prost(uint64, tag = "3")]
     pub limit: u64,
 }
-/// Events in order, and what comes after the last one. A packet that only continues, in egress or in
-/// ingress again, has its further passes in the same node. A node without `next` ends with its
+/// Events in order, and what comes after the last one. A packet that only continues, in egress or
+/// in ingress again, has its further passes in the same node. A node without `next` ends with its
 /// events: the packet failed before it was processed further.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Node {
@@ -93,7 +93,7 @@ pub struct Output {
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Drop {
-    /// Why the packet is dropped.
+    /// The reason why the packet is dropped.
     #[prost(string, tag = "1")]
     pub reason: ::prost::alloc::string::String,
 }
@@ -104,7 +104,8 @@ pub struct All {
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Copy {
-    /// The kind of the copy: `normal` for the packet itself, `replicated`, `cloned at ingress` and so on.
+    /// The kind of the copy: `normal` for the packet itself, `replicated`, `cloned at ingress` and
+    /// so on.
     #[prost(string, tag = "1")]
     pub kind: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
@@ -222,7 +223,7 @@ pub struct Pass {
     /// The length of the packet in bytes.
     #[prost(uint64, tag = "3")]
     pub length: u64,
-    /// The way by which the packet came here: `normal`, `recirculated` and so on.
+    /// The way in which the packet reached the pipeline: `normal`, `recirculated` and so on.
     #[prost(string, tag = "4")]
     pub path: ::prost::alloc::string::String,
     /// The string that controllers use for the port. Missing if it has none.
@@ -292,19 +293,19 @@ pub struct Table {
     #[prost(message, optional, tag = "4")]
     pub chosen: ::core::option::Option<Chosen>,
     /// The action that ran: that of the entry or the member, or the default action. Missing if none
-    /// ran, or if the tree goes on with a choice of members.
+    /// ran, or if the tree continues with a choice of members.
     #[prost(message, optional, tag = "5")]
     pub action: ::core::option::Option<Action>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Entry {
-    /// The number that the switch gave the entry.
+    /// The number that the switch assigned to the entry.
     #[prost(uint64, tag = "1")]
     pub number: u64,
     #[prost(uint32, tag = "2")]
     pub priority: u32,
     /// The keys that the entry compares, each with its match: `0x0a`, `0x0a000000/8`, `0x1&&&0xf`,
-    /// `1..5`. Keys of which it takes any value are left out.
+    /// `1..5`. Keys for which the entry accepts any value are left out.
     #[prost(message, repeated, tag = "3")]
     pub matches: ::prost::alloc::vec::Vec<Field>,
 }

@@ -18,9 +18,10 @@ use std::time::Duration;
 const INITIAL: u64 = 10;
 /// The largest window in packets, which bounds the memory of a sender.
 const MOST: u64 = 10_000;
-/// The window that a halving leaves at least (RFC 5681, equation 4).
+/// The smallest window after a halving, in packets (RFC 5681, equation 4).
 const LEAST: u64 = 2;
-/// The number of packets that must overtake another one until that is lost (RFC 5681, section 3.2).
+/// The number of later packets that must arrive before a packet counts as lost (RFC 5681, section
+/// 3.2).
 const OVERTAKING: u64 = 3;
 /// The least and the largest retransmission timeout (RFC 6298, sections 2.4 and 2.5).
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -30,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Congestion {
     window: u64,
-    /// The window from which on slow start ends.
+    /// The window at which slow start ends.
     threshold: u64,
     /// The number of acknowledgements since the window last changed, outside of slow start.
     acknowledged: u64,
@@ -38,8 +39,8 @@ pub(super) struct Congestion {
     next: u64,
     /// The largest number that was acknowledged.
     newest: Option<u64>,
-    /// The packets with smaller numbers were sent before the window last shrank, and do not shrink
-    /// it again.
+    /// The number of the first packet that was sent after the window last shrank. Losses and marks
+    /// of earlier packets do not shrink it again.
     recovery: u64,
     /// The time at which each packet was sent that is on its way.
     flight: BTreeMap<u64, Duration>,
@@ -52,14 +53,14 @@ pub(super) struct Congestion {
     counts: Counts,
 }
 
-/// What has become of the packets of a sender.
+/// The counters of a sender: its packets by outcome, and its reactions to losses and marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) sent: u64,
     pub(super) arrived: u64,
     pub(super) lost: u64,
     pub(super) marked: u64,
-    /// How often the window was halved.
+    /// The number of times that the window was halved.
     pub(super) halvings: u64,
     pub(super) timeouts: u64,
 }
@@ -144,8 +145,8 @@ impl Congestion {
         }
     }
 
-    /// Returns the time at which a timeout follows if no acknowledgement comes before; `None` if no
-    /// packet is on its way.
+    /// Returns the time of the next timeout if no acknowledgement arrives before it, or `None` if
+    /// no packet is on its way.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let timeout = match self.round_trip {
             None => SHORTEST,

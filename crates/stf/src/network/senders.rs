@@ -1,8 +1,8 @@
 //! Senders that react to the network: each packet that arrives is acknowledged, and losses and
 //! marks make the window of [`Congestion`] smaller.
 //!
-//! An acknowledgement comes back a fixed time after the last bit of its packet has left the network.
-//! It takes no way through the network, so no queue delays and no program drops it.
+//! An acknowledgement comes back a fixed time after the last bit of its packet has left the
+//! network. It does not cross the network, so no queue delays it and no program drops it.
 
 use super::agenda::Rank;
 use super::congestion::{Congestion, Counts};
@@ -30,7 +30,7 @@ pub(super) struct Sender {
     pub(super) until: Duration,
 }
 
-/// A sender at work.
+/// A sender that has begun to send.
 pub(super) struct Responding {
     sender: Sender,
     congestion: Congestion,
@@ -118,8 +118,8 @@ impl Travel<'_> {
         self.fill_window(now, sender, books);
     }
 
-    /// Looks at the retransmission timeout of a sender, whose deadline may have moved since the
-    /// event was planned.
+    /// Checks the retransmission timeout of a sender, whose deadline may have moved since the event
+    /// was planned.
     pub(super) fn time_out(&mut self, now: Duration, index: usize, books: &mut Books) {
         let Some(responding) = self.senders.get_mut(index) else { return };
         responding.is_timed = false;
@@ -129,7 +129,7 @@ impl Travel<'_> {
         self.fill_window(now, index, books);
     }
 
-    /// Plans the look at a sender's timeout, unless one is planned.
+    /// Plans the next check of a sender's timeout, unless one is planned.
     fn plan_timeout(&mut self, index: usize) {
         let Some(responding) = self.senders.get_mut(index) else { return };
         if let Some(deadline) = responding.congestion.deadline().filter(|_| !responding.is_timed) {
@@ -138,7 +138,7 @@ impl Travel<'_> {
         }
     }
 
-    /// Reports what has become of the packets of all senders.
+    /// Reports the counts of all senders.
     pub(super) fn report_senders(&self, books: &mut Books) {
         for Responding { sender, congestion, .. } in &self.senders {
             let Counts { sent, arrived, lost, marked, halvings, timeouts } = congestion.counts();

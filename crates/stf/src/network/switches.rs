@@ -40,7 +40,7 @@ impl Network {
         self.numbers.insert(end, number);
     }
 
-    /// Gives ports of a switch queues.
+    /// Sets the queues of ports of a switch.
     pub fn set_queues(&mut self, switch: usize, configuration: Configuration) {
         self.queues.insert(switch, configuration);
     }

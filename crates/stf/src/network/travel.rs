@@ -1,5 +1,4 @@
-//! The way of packets through a network: at each switch, in the queues of its ports, and over
-//! links.
+//! The path of packets through a network: through switches, the queues of their ports, and links.
 
 use super::agenda::{Agenda, Rank};
 use super::senders::{Acknowledgement, Responding, Transmission};
@@ -47,7 +46,7 @@ pub(super) struct Travelling {
     pub(super) journey: Journey,
 }
 
-/// The way of a packet so far.
+/// The path of a packet so far.
 #[derive(Clone, Debug)]
 pub(super) struct Journey {
     /// The packet of the script.
@@ -56,7 +55,7 @@ pub(super) struct Journey {
     way: Vec<usize>,
     /// Whether one of these switches has recirculated, resubmitted or cloned the packet.
     went_round: bool,
-    /// Whether the packet has left a queue, so that its way took time.
+    /// Whether the packet has left a queue, so that its path took time.
     was_queued: bool,
 }
 
@@ -69,8 +68,8 @@ pub(super) struct Origin {
     pub(super) port: u32,
     /// The port where it arrived, as it is called in messages.
     pub(super) from: String,
-    /// Whether a source or a sender sent the packet. It is then counted, and neither compared nor
-    /// described alone.
+    /// Whether a source or a sender sent the packet. Such a packet is counted, and neither compared
+    /// nor described on its own.
     pub(super) is_of_source: bool,
     /// The number of the packet, if a sender waits for its acknowledgement.
     pub(super) transmission: Option<Transmission>,
@@ -186,8 +185,8 @@ impl Travel<'_> {
         !journey.origin.is_of_source || self.options.keeps_sources
     }
 
-    /// Reports the end of a packet's way, and its delay if it left a queue: each packet of the
-    /// script alone, those of sources counted.
+    /// Reports the end of a packet's path, and its delay if it left a queue. Packets of the script
+    /// are reported one by one, and packets of sources are counted.
     fn tell(&self, journey: &Journey, end: &str, delay: Option<Duration>, books: &mut Books) {
         let mut text = self.describe(journey, end);
         if journey.origin.is_of_source {
@@ -261,7 +260,7 @@ impl Travel<'_> {
         }
     }
 
-    /// Gives ports of a switch other queues.
+    /// Replaces the queues of ports of a switch.
     pub(super) fn configure(
         &mut self,
         now: Duration,
@@ -281,8 +280,8 @@ impl Travel<'_> {
             let text = self.describe(&journey, ", whose queue there was removed");
             books.report.values.push((journey.line(), text));
         }
-        // The times that were planned for these ports may be others now. An event at which a port
-        // has nothing to start does nothing.
+        // The times that were planned for these ports may have changed. An event at which a port
+        // has no packet to start has no effect.
         for port in queues.0.keys() {
             self.plan(now, End { switch, port: *port });
         }
@@ -403,7 +402,7 @@ impl Travel<'_> {
         self.tell(journey, &to, journey.was_queued.then_some(delay), books);
     }
 
-    /// Returns the way of a packet as text, such as `h1 > s1 > s2`, followed by `end`.
+    /// Returns the path of a packet as text, such as `h1 > s1 > s2`, followed by `end`.
     fn describe(&self, journey: &Journey, end: &str) -> String {
         let mut text = journey.origin.from.clone();
         for switch in &journey.way {

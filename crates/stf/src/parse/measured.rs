@@ -1,5 +1,5 @@
-//! Parses the statements of networks: sources, senders, checks of delays and packets, and statements
-//! for one switch.
+//! Parses the statements of networks: sources, senders, checks of delays and packets, and
+//! statements for one switch.
 
 use super::{COMPARISONS, Cursor, SyntaxError, packet_data, pattern, statement, time};
 use crate::checks::{Check, Requirement, Share, Statistic};
@@ -35,8 +35,8 @@ pub(super) fn sender(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxErr
     Ok(data.map_or(StatementKind::HalfByte, sender))
 }
 
-/// Parses `[length BYTES] HEX`, the bytes of a packet that zeros fill up to a length. Returns `None`
-/// if the number of digits is odd.
+/// Parses `[length BYTES] HEX`, the bytes of a packet that zeros fill up to a length. Returns
+/// `None` if the number of digits is odd.
 fn filled(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let length = match cursor.take("length") {
         true => Some(cursor.small::<usize>("a number of bytes")?),

@@ -3,7 +3,8 @@
 use super::{Cursor, SyntaxError};
 use crate::script::{Operand, PortOperand};
 
-/// Returns a line without its comment. A `#` between quotes begins none, if both are on the line.
+/// Returns a line without its comment. A `#` between two quotes on the line does not begin a
+/// comment.
 pub(super) fn without_comment(line: &str) -> &str {
     let mut start = 0;
     while let Some(at) = line.get(start..).and_then(|rest| rest.find(['#', '"'])) {

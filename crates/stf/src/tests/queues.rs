@@ -5,8 +5,8 @@ use super::*;
 use ::queues::Configuration;
 use std::time::Duration;
 
-/// A packet has an Ethernet header, whose first six bytes end with the priority. Of type 0x9999, it
-/// goes on with a record, which egress fills.
+/// The headers of packets: Ethernet, whose first six bytes end with the priority, and, if the type
+/// is 0x9999, a record that egress fills.
 const HEADERS: &str = r#"
 header ethernet_t { bit<40> pad; bit<8> priority; bit<48> source; bit<16> type; }
 header record_t {
@@ -169,7 +169,7 @@ fn packet(priority: u8, lost: u8) -> String {
     )
 }
 
-/// What egress has written into a packet.
+/// The record that egress has written into a packet.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     sent: u64,
@@ -264,8 +264,8 @@ fn switches_store_and_forward_and_egress_may_drop_or_recirculate() {
     assert_eq!(times, [(110_000, 7), (210_000, 5)]);
 }
 
-/// Tests that a port with ten times the rate sends what waits from then on, but the packet on the
-/// wire to its end at the old rate, and that packets of a queue that is removed are dropped.
+/// Tests that a tenfold rate applies to the packets that wait, but not to the packet on the wire,
+/// and that packets of a removed queue are dropped.
 #[test]
 fn queues_change_at_a_time_of_the_script() {
     let script = format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// An Ethernet header for queue 0, and an IPv4 header whose sender understands marks.
 const CAPABLE: &str = "000000000000000000000000 0800 4502002e00000000 40 11 0000 0a000001 0a000002";
-/// The same of a sender that does not.
+/// The same headers for a sender that does not understand marks.
 const PLAIN: &str = "000000000000000000000000 0800 4500002e00000000 40 11 0000 0a000001 0a000002";
 
 fn run(queues: &[&[&str]], script: &str) -> Report {
@@ -14,9 +14,9 @@ fn run(queues: &[&[&str]], script: &str) -> Report {
     chain_with(options, ("v1model", V1MODEL), queues, script)
 }
 
-/// What a report says about a sender.
+/// The counts that a report has of a sender.
 #[derive(Debug, PartialEq, Eq)]
-struct Told {
+struct SenderCounts {
     sent: u64,
     arrived: u64,
     marked: u64,
@@ -26,8 +26,8 @@ struct Told {
     window: u64,
 }
 
-/// Returns what a report says about the senders, in the order of the script.
-fn told(report: &Report) -> Vec<Told> {
+/// Returns the counts that a report has of the senders, in the order of the script.
+fn counts(report: &Report) -> Vec<SenderCounts> {
     let texts = report.values.iter().filter(|(_, text)| text.starts_with("sender "));
     let of = |(_, text): &(usize, String)| {
         let numbers: Vec<u64> = text
@@ -38,7 +38,7 @@ fn told(report: &Report) -> Vec<Told> {
         let [sent, arrived, marked, lost, halvings, silences, window] = numbers[..] else {
             panic!("{text}");
         };
-        Told { sent, arrived, marked, lost, halvings, silences, window }
+        SenderCounts { sent, arrived, marked, lost, halvings, silences, window }
     };
     texts.map(of).collect()
 }
@@ -60,10 +60,17 @@ fn each_acknowledgement_lets_two_packets_go_in_slow_start() {
     assert_eq!(entered, expected);
     assert_eq!((report.from_sources, report.received.len()), (30, 0));
     // At the end, all packets have arrived, and the window has grown by each of them.
-    let [told] = &told(&report)[..] else { panic!("{:?}", report.values) };
-    let expected =
-        Told { sent: 30, arrived: 30, marked: 0, lost: 0, halvings: 0, silences: 0, window: 40 };
-    assert_eq!(*told, expected);
+    let [counts] = &counts(&report)[..] else { panic!("{:?}", report.values) };
+    let expected = SenderCounts {
+        sent: 30,
+        arrived: 30,
+        marked: 0,
+        lost: 0,
+        halvings: 0,
+        silences: 0,
+        window: 40,
+    };
+    assert_eq!(*counts, expected);
 }
 
 /// Tests that a sender keeps a link busy and its queue full without a mark, and that the queue is
@@ -72,18 +79,18 @@ fn each_acknowledgement_lets_two_packets_go_in_slow_start() {
 fn losses_and_marks_hold_the_window_where_the_link_is_busy() {
     let checks = "check_packets 1 2 >= 15000 since 5s\ncheck_delay 1 2 max <= 31ms\n";
     let script = |data| format!("sender 1 2 until 20s back 9ms length 1000 {data}\n{checks}");
-    // The window holds 10 packets on the way, and as many as wait.
+    // The window holds the packets that wait, and 10 packets on their way.
     let lossy = run(&[&["port=2 rate=8Mbps depth=30"]], &script(PLAIN));
     assert_eq!(lossy.failures, []);
-    let [dropped] = &told(&lossy)[..] else { panic!("{:?}", lossy.values) };
+    let [dropped] = &counts(&lossy)[..] else { panic!("{:?}", lossy.values) };
     assert!(dropped.lost > 0 && dropped.marked == 0 && dropped.silences == 0, "{dropped:?}");
     assert_eq!(dropped.lost, lossy.queues[0].counts.dropped());
     assert_eq!(dropped.sent, dropped.arrived + dropped.lost);
-    // Each halving follows at least one loss, and the losses of one window are one reason.
+    // Each halving follows at least one loss, and all losses of one window cause one halving.
     assert!(dropped.halvings >= 3 && dropped.halvings <= dropped.lost, "{dropped:?}");
     let marking = run(&[&["port=2 rate=8Mbps depth=30 ecn=12"]], &script(CAPABLE));
     assert_eq!(marking.failures, []);
-    let [marked] = &told(&marking)[..] else { panic!("{:?}", marking.values) };
+    let [marked] = &counts(&marking)[..] else { panic!("{:?}", marking.values) };
     assert!(marked.marked > 0 && marked.silences == 0, "{marked:?}");
     assert_eq!(marked.marked, marking.queues[0].counts.marked);
     // Behind slow start, no packet is lost and the queue stays near the threshold.
@@ -94,7 +101,7 @@ fn losses_and_marks_hold_the_window_where_the_link_is_busy() {
     assert!(longest(&lossy) > 30.0 && longest(&marking) < 18.0, "{}", longest(&marking));
     // A sender whose packets cannot be marked is not helped by a threshold.
     let incapable = run(&[&["port=2 rate=8Mbps depth=30 ecn=12"]], &script(PLAIN));
-    assert_eq!(told(&incapable)[0], *dropped);
+    assert_eq!(counts(&incapable)[0], *dropped);
 }
 
 /// Tests that a sender whose packets leave elsewhere waits for one, two and four seconds.
@@ -104,9 +111,9 @@ fn a_sender_without_answers_sends_ever_more_rarely() {
     let report = run(&[&["port=2 rate=8Mbps"]], &script);
     let seconds: Vec<u64> = report.crossings.iter().map(|one| one.entered.as_secs()).collect();
     assert_eq!(seconds, [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 3, 7]);
-    let [told] = &told(&report)[..] else { panic!("{:?}", report.values) };
+    let [counts] = &counts(&report)[..] else { panic!("{:?}", report.values) };
     // The last timeout is after the end of the script's time.
-    assert_eq!((told.sent, told.arrived, told.lost, told.silences), (13, 0, 13, 4));
+    assert_eq!((counts.sent, counts.arrived, counts.lost, counts.silences), (13, 0, 13, 4));
 }
 
 /// Tests that several senders begin at their times and share a link.
@@ -119,10 +126,10 @@ fn senders_share_a_link() {
     );
     let report = run(&[&["port=2 rate=8Mbps depth=60 ecn=20"]], &script);
     assert_eq!(report.failures, []);
-    let told = told(&report);
-    assert_eq!(told.len(), 3);
-    assert!(told.iter().all(|one| one.arrived > 4_000), "{told:?}");
-    assert_eq!(told.iter().map(|one| one.sent).sum::<u64>(), report.from_sources);
+    let counts = counts(&report);
+    assert_eq!(counts.len(), 3);
+    assert!(counts.iter().all(|one| one.arrived > 4_000), "{counts:?}");
+    assert_eq!(counts.iter().map(|one| one.sent).sum::<u64>(), report.from_sources);
 }
 
 #[test]

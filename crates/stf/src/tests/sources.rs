@@ -18,8 +18,8 @@ fn nanos(time: Duration) -> u64 {
     time.as_nanos() as u64
 }
 
-/// Tests that sources send while later statements run, and that of packets that arrive at one time
-/// the source that begins first in the script is first.
+/// Tests that sources send while later statements run, and that packets that arrive at one time are
+/// in the order in which their sources begin in the script.
 #[test]
 fn sources_send_beside_each_other() {
     let script = format!(
@@ -85,8 +85,8 @@ fn packets_of_sources_are_not_stored() {
     );
 }
 
-/// Tests that a port sends at its rate exactly and that as many packets wait as its depth allows,
-/// from 1 Mbit/s to 1 Gbit/s.
+/// Tests that a port sends exactly at its rate, and that its queue is filled to its depth, from 1
+/// Mbit/s to 1 Gbit/s.
 #[test]
 fn an_overloaded_port_sends_at_its_rate() {
     for (rate, per_second) in [

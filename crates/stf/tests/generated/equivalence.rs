@@ -1,18 +1,15 @@
 //! Verdicts on the equivalence of programs and their mutants agree with the interpreter.
 
 use super::grammar::Grammar;
+use super::mutate::mutants;
 use super::{compiled, failures, script};
 use ir::Program;
-use mutate::mutants;
 use pipeline::Switch;
 use std::time::Duration;
 use stf::Options;
 use symbolic::equivalence::{Difference, Equivalence, equivalent};
 use symbolic::generated::Test;
 use symbolic::search;
-
-#[path = "../../../symbolic/tests/mutants/mutate.rs"]
-mod mutate;
 
 /// Returns whether a test passes on the interpreter.
 fn passes(program: &Program, test: &Test) -> bool {

@@ -3,8 +3,15 @@
 
 mod equivalence;
 mod grammar;
+mod kills;
+mod lanes;
+#[path = "../../../symbolic/tests/mutants/mutate.rs"]
+mod mutate;
 mod oracle;
+mod portable;
 mod programs;
+mod restricted;
+mod sequences;
 
 use ir::Program;
 use p4lang::diagnostic::Style;
@@ -52,8 +59,19 @@ fn failures(report: &Report) -> String {
 /// Runs all tests on the interpreter and, if `machine_code` is set, in every way in which machine
 /// code runs them. Returns what they reach on the interpreter.
 fn run_all(program: &Program, tests: &[generated::Test], machine_code: bool) -> Coverage {
+    run_all_as(program, tests, machine_code, false)
+}
+
+/// Runs all tests like [`run_all`], with programs for PSA as in psa_switch if `follows` is set.
+fn run_all_as(
+    program: &Program,
+    tests: &[generated::Test],
+    machine_code: bool,
+    follows: bool,
+) -> Coverage {
     let mut coverage = Coverage::new(program);
     let mut switch = Switch::new(program.clone()).expect("a switch");
+    switch.follow_psa_switch(follows);
     for test in tests {
         switch.reset().expect("a reset");
         let report =
@@ -109,7 +127,7 @@ fn predicted(report: &search::Report) -> Parts {
         };
         let is_reached = match verdict {
             Verdict::Covered(_) => true,
-            Verdict::Unreachable => false,
+            Verdict::Unreachable | Verdict::NotWithin(_) => false,
             Verdict::GivenUp(_) | Verdict::Open => continue,
         };
         let place = match goal.kind {

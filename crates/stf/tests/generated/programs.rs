@@ -1,14 +1,15 @@
 //! The programs of the repository: their tests pass in every way, and reach what they say.
 
-use super::{generated, predicted, reached, run_all};
-use ir::Program;
+use super::{generated, predicted, reached, run_all, run_all_as};
+use ir::{Architecture, Program};
 use p4lang::diagnostic::Style;
 use p4lang::preprocess::{DiskFiles, Options as Preprocessor};
 use std::path::Path;
 use symbolic::goals::Kind;
 use symbolic::search::Verdict;
 
-fn program(name: &str) -> Program {
+/// Compiles a program of the repository.
+pub(super) fn program(name: &str) -> Program {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
     let options = Preprocessor::default();
     let compiled = ir::with_large_stack(|| p4lang::compile_file(&path, &options, &DiskFiles));
@@ -23,6 +24,9 @@ fn holds(name: &str, given_up: &[&str]) {
     let program = program(name);
     let report = generated(&program, 1);
     let coverage = run_all(&program, &report.tests, true);
+    if program.architecture == Architecture::Psa {
+        run_all_as(&program, &report.tests, true, true);
+    }
     let reached = reached(&coverage);
     for (part, is_reached) in predicted(&report) {
         // Tests that were made for other goals may reach a part that was given up.
@@ -72,4 +76,45 @@ fn the_tests_of_load_balancer_pass() {
 #[test]
 fn the_tests_of_vrf_pass() {
     holds("vrf.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_tunnel_pass() {
+    holds("tunnel.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_psa_mirror_pass() {
+    holds("psa_mirror.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_nic_switch_pass() {
+    holds("nic_switch.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_firewall_pass() {
+    holds("firewall.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_heavy_hitter_pass() {
+    holds("heavy_hitter.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_port_knocking_pass() {
+    holds("port_knocking.p4", &[]);
+}
+
+#[test]
+fn the_tests_of_syn_flood_pass() {
+    holds("syn_flood.p4", &[]);
+}
+
+/// The program reads the time to live of packets that are not IPv4, so their way is undefined.
+#[test]
+fn the_tests_of_tc_redirect_pass() {
+    holds("tc_redirect.p4", &["to reject"]);
 }

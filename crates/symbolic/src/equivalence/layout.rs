@@ -13,6 +13,8 @@ const NO_LIMIT: u64 = u32::MAX as u64;
 pub(super) struct Sent {
     port: Term,
     written: Term,
+    /// The number of the received packet.
+    number: u32,
     /// The position of the first byte of the received packet that follows.
     rest: u32,
     truncate: u64,
@@ -60,7 +62,8 @@ impl Layout {
             } else {
                 Some(self.number(terms, model, length))
             };
-            outputs.push(Sent { port: *port, written, rest, truncate, ended });
+            let number = packet.number;
+            outputs.push(Sent { port: *port, written, number, rest, truncate, ended });
         }
         outputs
     }
@@ -136,7 +139,8 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
     if let Some(length) = ends {
         for (sent, written) in [left, right].into_iter().zip(&mut extended) {
             let length = u32::try_from(length).unwrap_or(0);
-            *written = followed(terms, *written, sent.rest, length.saturating_sub(sent.rest));
+            let count = length.saturating_sub(sent.rest);
+            *written = followed(terms, (*written, sent.number), sent.rest, count);
         }
         let same_length = terms.width_of(extended[0]) == terms.width_of(extended[1]);
         return if same_length {
@@ -153,14 +157,14 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
     // The output with fewer emitted bytes has the difference in bytes of the received packet.
     let (left_rest, right_rest) = (left.rest, right.rest);
     let most = left_rest.max(right_rest);
-    let first = followed(terms, extended[0], left_rest, most - left_rest);
-    let second = followed(terms, extended[1], right_rest, most - right_rest);
+    let first = followed(terms, (extended[0], left.number), left_rest, most - left_rest);
+    let second = followed(terms, (extended[1], right.number), right_rest, most - right_rest);
     terms.equal(first, second)
 }
 
-/// Returns bytes with `count` bytes of the received packet, from a position on, after them.
-fn followed(terms: &mut Terms, written: Term, position: u32, count: u32) -> Term {
-    let bits = packet::received(terms, u64::from(position) * 8, count * 8);
+/// Returns bytes with `count` bytes of a received packet, from a position on, after them.
+fn followed(terms: &mut Terms, (written, number): (Term, u32), position: u32, count: u32) -> Term {
+    let bits = packet::received(terms, number, u64::from(position) * 8, count * 8);
     let bits = bits.unwrap_or_else(|| terms.zero(0));
     terms.concatenate(written, bits)
 }

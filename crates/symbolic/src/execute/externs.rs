@@ -1,4 +1,5 @@
-//! Calls of externs of v1model.
+//! Calls of externs: those of v1model, and those that several architectures have. See
+//! [`super::portable`] for those of PSA and PNA.
 
 use super::{Executor, Fill, InitialCell, Stop, Write, unsupported};
 use crate::shape::Leaf;
@@ -30,7 +31,7 @@ impl Executor<'_> {
     ) -> Result<Outcomes, Stop> {
         match call.callee {
             ExternCallee::Method { instance, method } => {
-                self.call_method(&mut state, call, *instance, method)?;
+                self.call_method(&mut state, call, *instance, (method, location))?;
                 Ok(Outcomes::next(state))
             }
             ExternCallee::Function(
@@ -44,7 +45,7 @@ impl Executor<'_> {
                 Ok(Outcomes { next, ..Outcomes::default() })
             }
             ExternCallee::Function(function) => {
-                self.call_extern_function(&mut state, call, function)?;
+                self.call_extern_function(&mut state, call, function, location)?;
                 Ok(Outcomes::next(state))
             }
         }
@@ -55,6 +56,7 @@ impl Executor<'_> {
         state: &mut State,
         call: &Call<'_>,
         function: &ExternFunction,
+        location: Option<Location>,
     ) -> Result<(), Stop> {
         use ExternFunction as Of;
         match function {
@@ -116,7 +118,7 @@ impl Executor<'_> {
             Of::VerifyChecksumWithPayload | Of::UpdateChecksumWithPayload => {
                 self.payload_checksum(state, call, *function == Of::VerifyChecksumWithPayload)?;
             }
-            other => return Err(unsupported(format!("a call of `{other}`"))),
+            other => self.call_portable(state, call, other, location)?,
         }
         Ok(())
     }
@@ -166,7 +168,7 @@ impl Executor<'_> {
         state: &mut State,
         call: &Call<'_>,
         id: ExternId,
-        method: &ExternMethod,
+        (method, location): (&ExternMethod, Option<Location>),
     ) -> Result<(), Stop> {
         let program = self.program;
         let instance = program.externs.get(id.index()).ok_or_else(|| unsupported("an extern"))?;
@@ -192,22 +194,32 @@ impl Executor<'_> {
                 let value = self.terms.if_then_else(inside, value, old);
                 self.output(state, call, 0, value)
             }
-            (ExternType::V1Register, ExternMethod::Write) => {
-                let index = self.input(state, call, 0)?;
-                let inside = self.inside(id, index);
-                let value = self.input(state, call, 1)?;
-                let on = self.terms.and(state.guard, inside);
-                let index = self.terms.resize(index, 64);
-                self.writes.entry(id).or_default().push(Write { on, index, value });
-                Ok(())
-            }
+            (ExternType::V1Register, ExternMethod::Write) => self.write_register(state, call, id),
             (ExternType::V1Checksum16, ExternMethod::Get) => self.checksum_unit(state, call),
-            (other, method) => Err(unsupported(format!("a call of `{other}.{method}`"))),
+            (_, method) => {
+                self.call_portable_method(state, call, (id, instance), (method, location))
+            }
         }
     }
 
+    /// Executes `write(index, value)` of a register.
+    pub(super) fn write_register(
+        &mut self,
+        state: &State,
+        call: &Call<'_>,
+        id: ExternId,
+    ) -> Result<(), Stop> {
+        let index = self.input(state, call, 0)?;
+        let inside = self.inside(id, index);
+        let value = self.input(state, call, 1)?;
+        let on = self.terms.and(state.guard, inside);
+        let index = self.terms.resize(index, 64);
+        self.writes.entry(id).or_default().push(Write { on, index, value });
+        Ok(())
+    }
+
     /// Returns whether an index is within an array of counters, meters or registers.
-    fn inside(&mut self, id: ExternId, index: Term) -> Term {
+    pub(super) fn inside(&mut self, id: ExternId, index: Term) -> Term {
         let instance = self.program.externs.get(id.index());
         let size = instance.and_then(|instance| instance.arguments.first());
         let size = match size.map(|argument| &argument.value) {
@@ -221,7 +233,7 @@ impl Executor<'_> {
     }
 
     /// Reads a register. Its initial contents are inputs, which a script writes.
-    fn read_register(
+    pub(super) fn read_register(
         &mut self,
         state: &State,
         id: ExternId,
@@ -235,8 +247,10 @@ impl Executor<'_> {
         let Some([Leaf::Number(width)]) = leaves.as_deref() else {
             return Err(unsupported("a register with elements of this type"));
         };
+        let width = *width;
         let index = self.terms.resize(index, 64);
-        let initial = self.chosen(*width);
+        let unwritten = self.unwritten(id, width)?;
+        let initial = self.chosen(width);
         let earlier: Vec<InitialCell> =
             self.cells.iter().filter(|cell| cell.register == id).cloned().collect();
         for cell in earlier {
@@ -252,13 +266,27 @@ impl Executor<'_> {
         {
             let same = self.terms.equal(at, index);
             let here = self.terms.and(on, same);
-            let written = self.terms.resize(written, *width);
+            let written = self.terms.resize(written, width);
             value = self.terms.if_then_else(here, written, value);
             let not = self.terms.not(here);
             untouched = self.terms.and(untouched, not);
         }
-        self.cells.push(InitialCell { on: untouched, register: id, index, value: initial });
+        let on = untouched;
+        self.cells.push(InitialCell { on, register: id, index, value: initial, unwritten });
         Ok(value)
+    }
+
+    /// Returns the contents of a register's cells before any write: the second argument of its
+    /// constructor in PSA and PNA, or zero.
+    fn unwritten(&mut self, id: ExternId, width: u32) -> Result<Term, Stop> {
+        let program = self.program;
+        let instance = program.externs.get(id.index());
+        let given = instance.and_then(|instance| instance.arguments.get(1));
+        let Some(given) = given else { return Ok(self.terms.zero(width)) };
+        match self.constant(given.type_id, &given.value)?.as_slice() {
+            [only] => Ok(self.terms.resize(*only, width)),
+            _ => Err(unsupported("a register with an initial value of this type")),
+        }
     }
 
     /// Returns the number in an argument when the extern is called.

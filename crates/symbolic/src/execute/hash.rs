@@ -6,7 +6,7 @@ use super::{Executor, Stop, unsupported};
 use crate::hash;
 use crate::state::{Special, State};
 use crate::term::{Operation, Term};
-use ir::{Argument, Expression, ExpressionKind, Type, TypeId};
+use ir::{Architecture, Argument, Expression, ExpressionKind, Type, TypeId};
 use std::collections::BTreeMap;
 
 /// The largest number of lengths of a hash's input that are distinguished.
@@ -57,7 +57,7 @@ impl Executor<'_> {
     }
 
     /// Returns a remainder, by a mask if the divisor is a power of two.
-    fn remainder(&mut self, number: Term, divisor: Term) -> Term {
+    pub(super) fn remainder(&mut self, number: Term, divisor: Term) -> Term {
         let known = self.terms.constant_of(divisor).and_then(ir::bits::Bits::to_u64);
         match known {
             Some(known) if known.is_power_of_two() => {
@@ -177,25 +177,40 @@ impl Executor<'_> {
         (position, algorithm): (usize, &str),
         when: Term,
     ) -> Result<Option<Term>, Stop> {
+        let Some(inputs) = self.inputs_of_argument(state, call, position, when)? else {
+            return Ok(None);
+        };
+        let mut result: Option<Term> = None;
+        for (condition, data) in inputs.into_iter().rev() {
+            let hash = hash::by_name(&mut self.terms, algorithm, data);
+            let Some(hash) = hash else { return Ok(None) };
+            result = Some(match result {
+                None => hash,
+                Some(other) => self.terms.if_then_else(condition, hash, other),
+            });
+        }
+        Ok(result)
+    }
+
+    /// Returns the data in an argument of a hash for all lengths that they may have, with
+    /// conditions of which one holds. Returns `None` if there are too many lengths or bits.
+    pub(super) fn inputs_of_argument(
+        &mut self,
+        state: &State,
+        call: &Call<'_>,
+        position: usize,
+        when: Term,
+    ) -> Result<Option<Vec<(Term, Term)>>, Stop> {
         let Some(Argument::In(expression)) = call.arguments.get(position) else {
             return Err(unsupported("data of a hash of this kind"));
         };
         let mut items = Vec::new();
         self.items(state, expression, &mut items)?;
         let Some(inputs) = self.inputs(&items, when) else { return Ok(None) };
-        let mut result: Option<Term> = None;
-        for input in inputs.into_iter().rev() {
-            if self.terms.width_of(input.data) > MAXIMUM_BITS {
-                return Ok(None);
-            }
-            let hash = hash::by_name(&mut self.terms, algorithm, input.data);
-            let Some(hash) = hash else { return Ok(None) };
-            result = Some(match result {
-                None => hash,
-                Some(other) => self.terms.if_then_else(input.condition, hash, other),
-            });
+        if inputs.iter().any(|input| self.terms.width_of(input.data) > MAXIMUM_BITS) {
+            return Ok(None);
         }
-        Ok(result)
+        Ok(Some(inputs.into_iter().map(|input| (input.condition, input.data)).collect()))
     }
 
     /// Returns the inputs of all lengths that items may make up, with conditions of which one
@@ -279,8 +294,8 @@ impl Executor<'_> {
         found
     }
 
-    /// Collects the parts of a hash's input. Fields of invalid headers are left out, as in BMv2
-    /// (`src/bm_sim/calculations.cpp`).
+    /// Collects the parts of a hash's input. In v1model, fields of invalid headers are left out, as
+    /// in BMv2 (`src/bm_sim/calculations.cpp`). In other architectures they are undefined.
     fn items(
         &mut self,
         state: &State,
@@ -335,7 +350,19 @@ impl Executor<'_> {
             (Type::Varbits { .. }, [bits, length]) => {
                 items.push(Item { on, bits: *bits, length: Some(*length) });
             }
-            (_, [bits]) => items.push(Item { on, bits: *bits, length: None }),
+            (_, [bits]) if self.program.architecture == Architecture::V1model => {
+                items.push(Item { on, bits: *bits, length: None });
+            }
+            (_, [bits]) => {
+                let always = self.terms.truth(true);
+                let bits = if on == always {
+                    *bits
+                } else {
+                    let unknown = self.undefined(self.terms.width_of(*bits));
+                    self.terms.if_then_else(on, *bits, unknown)
+                };
+                items.push(Item { on: always, bits, length: None });
+            }
             _ => {}
         }
     }

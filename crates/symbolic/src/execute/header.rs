@@ -1,11 +1,11 @@
 //! Statements on headers and packets: extraction, `lookahead`, `advance`, `emit`, validity, and the
 //! shifts of header stacks.
 
-use super::{CoreError, Emitted, Executor, Fill, Stop, unsupported};
+use super::{CoreError, Emitted, Executor, Fill, Stop, Unsupported, unsupported};
 use crate::shape::{INDEX, Leaf};
 use crate::state::{Outcomes, Special, State};
 use crate::term::Term;
-use ir::{CompositeKind, Expression, Place, Projection, Type, TypeId};
+use ir::{Architecture, CompositeKind, Expression, Place, Projection, Type, TypeId};
 
 /// The largest number of positions in a packet, or of lengths, that a statement distinguishes.
 pub(crate) const MAXIMUM_POSITIONS: usize = 256;
@@ -253,8 +253,13 @@ impl Executor<'_> {
         let mut outcomes = Outcomes::default();
         for (condition, bits) in widths {
             let Some(here) = state.when(&mut self.terms, condition) else { continue };
-            // As in BMv2, the parser moves by whole bytes.
+            // As in BMv2 and PSA, the parser moves by whole bytes.
             if bits % 8 != 0 {
+                if self.program.architecture == Architecture::Pna {
+                    let reason = "an `advance` to the middle of a byte";
+                    self.cut(here.guard, Unsupported::new(reason).to_string(), None);
+                    continue;
+                }
                 let rejects = Some(self.rejected(here, CoreError::ParserInvalidArgument));
                 outcomes.add(&mut self.terms, Outcomes { rejects, ..Outcomes::default() });
                 continue;

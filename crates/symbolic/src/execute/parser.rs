@@ -7,7 +7,10 @@ use crate::goals::Key;
 use crate::state::{Outcomes, Special, State, join_any};
 use crate::term::Term;
 use ir::bits::Bits;
-use ir::{Expression, KeySet, Parser, ParserId, SelectCase, StateId, Target, Transition, Value};
+use ir::{
+    Architecture, Expression, KeySet, Parser, ParserId, SelectCase, StateId, Target, Transition,
+    Value,
+};
 use std::collections::BTreeMap;
 
 /// The largest number of visits of a state by packets at the same position.
@@ -129,11 +132,19 @@ impl Executor<'_> {
                             let not = self.terms.not(condition);
                             left = all.when(&mut self.terms, not);
                         }
-                        // As in BMv2, the parser then ends without an error.
+                        // In BMv2, the parser then ends without an error.
                         if let Some(state) = left {
                             let key = Key::Case(id, point.state, cases.len());
                             self.goals.reach(&key, state.guard);
-                            self.go((&mut outcomes, waiting), state, Target::Reject, point);
+                            let error = match self.program.architecture {
+                                Architecture::V1model => CoreError::NoError,
+                                Architecture::Psa | Architecture::Pna | Architecture::Other(_) => {
+                                    CoreError::NoMatch
+                                }
+                            };
+                            let rejects = Some(self.rejected(state, error));
+                            let rejected = Outcomes { rejects, ..Outcomes::default() };
+                            outcomes.add(&mut self.terms, rejected);
                         }
                     }
                     Err(Stop::Reject(error)) => {

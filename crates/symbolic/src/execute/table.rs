@@ -2,6 +2,7 @@
 //! outcomes at finitely many keys can be realised by entries that match exactly those keys, so hit,
 //! action and arguments are inputs. Entries in the source are a chain of conditions.
 
+use super::written::CurrentLookup;
 use super::{Executor, Stop, unsupported};
 use crate::goals::Key;
 use crate::shape::Leaf;
@@ -9,14 +10,14 @@ use crate::state::{Outcomes, State, join};
 use crate::term::Term;
 use ir::bits::Bits;
 use ir::{
-    Argument, Entry, Expression, ExpressionKind, ExternCallee, ExternMethod, ExternType, KeySet,
-    MatchKind, Place, StatementKind, Table, TableId, Type, Value,
+    Architecture, Argument, Entry, Expression, ExpressionKind, ExternCallee, ExternMethod,
+    ExternType, KeySet, MatchKind, Place, StatementKind, Table, TableId, Type, Value,
 };
 
 use super::call::Formal;
 
 /// The width of the position of an action among the actions of its table.
-const POSITION: u32 = 16;
+pub(super) const POSITION: u32 = 16;
 /// The largest number of entries in the source that are followed.
 const MAXIMUM_ENTRIES: usize = 1_024;
 
@@ -24,7 +25,8 @@ const MAXIMUM_ENTRIES: usize = 1_024;
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     pub(crate) table: TableId,
-    /// The condition under which packets apply the table.
+    /// The condition under which packets apply the table and the entry is not one that a packet has
+    /// added or changed.
     pub(crate) on: Term,
     /// The values of all keys.
     pub(crate) keys: Vec<Term>,
@@ -49,9 +51,17 @@ pub(crate) struct DefaultChoice {
 }
 
 /// An action and its arguments, as terms.
-struct Chosen {
-    action: Term,
-    data: Vec<Vec<Term>>,
+pub(super) struct Chosen {
+    pub(super) action: Term,
+    pub(super) data: Vec<Vec<Term>>,
+}
+
+/// The outcome of a lookup.
+struct Found {
+    hit: Term,
+    entry: Chosen,
+    /// The number of the entry in the source that is hit, if packets may change such entries.
+    in_source: Option<Term>,
 }
 
 impl Executor<'_> {
@@ -72,10 +82,13 @@ impl Executor<'_> {
         for key in &table.keys {
             keys.push(self.key(&state, &key.expression)?);
         }
-        let (hit, entry) = self.look_up(&state, id, table, keys)?;
+        let Found { hit, entry, in_source } = self.look_up(&state, id, table, keys.clone())?;
+        self.current = Some(CurrentLookup { table: id, keys, hit, in_source });
         let miss = self.terms.not(hit);
         let default = self.default_action(id, table)?;
-        let runs_default = table.implementation.is_none();
+        // As in BMv2, a miss in a table with an action profile runs no action.
+        let runs_default =
+            table.implementation.is_none() || self.program.architecture != Architecture::V1model;
         let hit_guard = self.terms.and(state.guard, hit);
         let miss_guard = self.terms.and(state.guard, miss);
         self.goals.reach(&Key::Hit(id), hit_guard);
@@ -94,7 +107,7 @@ impl Executor<'_> {
             let arguments = self.choose_arguments(hit, (&entry, &default), position);
             self.meter_results(&mut here, table, hit)?;
             let guard = here.guard;
-            let after = self.run_action(here, table, reference, &arguments)?;
+            let after = self.run_action(here, (reference, position), &arguments)?;
             let Some(mut after) = outcomes.absorb(&mut self.terms, after) else {
                 all_continue = false;
                 continue;
@@ -112,7 +125,6 @@ impl Executor<'_> {
         }
         let mut next = next.map(|(_, state)| state);
         if !runs_default && let Some(mut none) = state.when(&mut self.terms, miss) {
-            // As in BMv2, a miss in a table with an action profile runs no action.
             if let Some(place) = action_run {
                 let number = self.terms.ones(32);
                 let place = self.locate(&none, place)?;
@@ -151,38 +163,40 @@ impl Executor<'_> {
         Ok(self.terms.if_then_else(valid, *value, zero))
     }
 
-    /// Looks up a table. Returns whether there is an entry, and the entry.
+    /// Looks up a table.
     fn look_up(
         &mut self,
         state: &State,
         id: TableId,
         table: &Table,
         keys: Vec<Term>,
-    ) -> Result<(Term, Chosen), Stop> {
+    ) -> Result<Found, Stop> {
         let is_free = table.entries.is_empty();
-        let (hit, chosen) = if table.keys.is_empty() {
-            (self.terms.truth(false), self.no_entry(table))
+        let Found { hit, entry: chosen, in_source } = if table.keys.is_empty() {
+            let hit = self.terms.truth(false);
+            Found { hit, entry: self.no_entry(table), in_source: None }
         } else if is_free {
             let has_data = table.actions.iter().any(may_be_entry);
             let hit = if has_data { self.chosen(1) } else { self.terms.truth(false) };
-            (hit, self.free_action(table)?)
+            Found { hit, entry: self.free_action(table)?, in_source: None }
         } else {
             self.entry_in_source(table, &keys)?
         };
-        let lookup = Lookup {
+        let mut lookup = Lookup {
             table: id,
             on: state.guard,
             keys,
             hit,
             action: chosen.action,
-            data: chosen.data.clone(),
+            data: chosen.data,
             is_free,
         };
         if is_free && !table.keys.is_empty() {
             self.assume_function(table, &lookup);
         }
+        let (hit, entry) = self.with_writes(&mut lookup, in_source)?;
         self.lookups.push(lookup);
-        Ok((hit, chosen))
+        Ok(Found { hit, entry, in_source })
     }
 
     fn no_entry(&mut self, table: &Table) -> Chosen {
@@ -260,7 +274,7 @@ impl Executor<'_> {
     }
 
     /// Returns whether an entry in the source matches, and the best entry that does.
-    fn entry_in_source(&mut self, table: &Table, keys: &[Term]) -> Result<(Term, Chosen), Stop> {
+    fn entry_in_source(&mut self, table: &Table, keys: &[Term]) -> Result<Found, Stop> {
         if table.entries.len() > MAXIMUM_ENTRIES {
             return Err(unsupported("a table with so many entries in the source"));
         }
@@ -278,7 +292,13 @@ impl Executor<'_> {
             first.push(matches);
             hit = self.terms.or(hit, matches);
         }
-        for (entry, matches) in entries.iter().zip(first).rev() {
+        // A miss has the number of no entry.
+        let mut in_source = self.changes_entries(table).then(|| self.terms.ones(POSITION));
+        for (number, (entry, matches)) in entries.iter().zip(first).enumerate().rev() {
+            if let Some(before) = in_source {
+                let number = self.terms.number(POSITION, number as u128);
+                in_source = Some(self.terms.if_then_else(matches, number, before));
+            }
             let position = self.terms.number(POSITION, entry.action.position.into());
             chosen.action = self.terms.if_then_else(matches, position, chosen.action);
             let arguments =
@@ -294,7 +314,15 @@ impl Executor<'_> {
                 *data = merged;
             }
         }
-        Ok((hit, chosen))
+        Ok(Found { hit, entry: chosen, in_source })
+    }
+
+    /// Returns whether an action of a table may change the arguments of its entry.
+    fn changes_entries(&self, table: &Table) -> bool {
+        table.actions.iter().any(|reference| {
+            let action = self.program.actions.get(reference.action.index());
+            action.is_some_and(|action| action.parameters.iter().any(|one| one.reference))
+        })
     }
 
     /// Returns constant arguments of an action as terms.
@@ -355,7 +383,8 @@ impl Executor<'_> {
         Ok(all)
     }
 
-    /// Returns the default action of a table, which a test may set if the program permits that.
+    /// Returns the default action of a table, which a test may set if the program permits that,
+    /// after what packets have written.
     fn default_action(&mut self, id: TableId, table: &Table) -> Result<Chosen, Stop> {
         let call = &table.default_action;
         let action = self.terms.number(POSITION, call.position.into());
@@ -366,7 +395,7 @@ impl Executor<'_> {
         }
         let program = Chosen { action, data };
         if table.default_action_is_const || table.implementation.is_some() {
-            return Ok(program);
+            return Ok(self.with_changed_default(id, program));
         }
         if !self.defaults.contains_key(&id) {
             let changed = self.chosen(1);
@@ -378,7 +407,9 @@ impl Executor<'_> {
             let choice = DefaultChoice { changed, action: free.action, data: free.data };
             self.defaults.insert(id, choice);
         }
-        let Some(choice) = self.defaults.get(&id).cloned() else { return Ok(program) };
+        let Some(choice) = self.defaults.get(&id).cloned() else {
+            return Ok(self.with_changed_default(id, program));
+        };
         let action = self.terms.if_then_else(choice.changed, choice.action, program.action);
         let mut data = Vec::with_capacity(choice.data.len());
         for (changed, unchanged) in choice.data.iter().zip(&program.data) {
@@ -388,7 +419,7 @@ impl Executor<'_> {
                 self.choose(choice.changed, changed, unchanged)
             });
         }
-        Ok(Chosen { action, data })
+        Ok(self.with_changed_default(id, Chosen { action, data }))
     }
 
     /// Returns the arguments of an action, from the entry or from the default action.
@@ -410,17 +441,12 @@ impl Executor<'_> {
     fn run_action(
         &mut self,
         state: State,
-        table: &Table,
-        reference: &ir::ActionReference,
+        (reference, position): (&ir::ActionReference, usize),
         arguments: &[Term],
     ) -> Result<Outcomes, Stop> {
         let program = self.program;
         let action = program.actions.get(reference.action.index());
         let action = action.ok_or_else(|| unsupported("an action"))?;
-        let writes_entry = action.parameters.iter().any(|parameter| parameter.reference);
-        if writes_entry && self.lookups.iter().filter(|one| self.is_of(one, table)).count() > 1 {
-            return Err(unsupported("an action that changes an entry that is looked up again"));
-        }
         let mut outcomes = Outcomes::default();
         let before = self.block(state, &reference.before_arguments);
         let Some(state) = outcomes.absorb(&mut self.terms, before) else { return Ok(outcomes) };
@@ -441,13 +467,9 @@ impl Executor<'_> {
             Ok(executor.block(state, &action.body))
         })?;
         let after = self.after_call(after);
+        self.record_change(action, (position, arguments), &after);
         outcomes.add(&mut self.terms, after);
         Ok(outcomes)
-    }
-
-    fn is_of(&self, lookup: &Lookup, table: &Table) -> bool {
-        let found = self.program.tables.get(lookup.table.index());
-        found.is_some_and(|found| found.name == table.name)
     }
 
     /// Stores the colours of a table's direct meters, which are green, where the program reads

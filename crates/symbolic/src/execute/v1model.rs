@@ -6,71 +6,15 @@
 //! either to one port or to a group, so both go through egress as one.
 
 mod again;
-mod rules;
 
-use super::{Emitted, Executor, Fill, Unsupported};
+use super::blocks::{self, parameter_types};
+use super::{Copied, End, Event, Executor, Fate, Fill, Members, Unsupported};
 use crate::packet::{self, Packet};
-use crate::state::{Outcomes, Special, State, join_any};
+use crate::state::{Special, State};
 use crate::term::Term;
 use architectures::{AT_INGRESS, REPLICA, TO_GROUP, TO_PORT, V1MODEL, instance};
-use ir::{Control, ControlId, PackageValue, Parameter, Parser, ParserId, TypeId};
+use ir::{ControlId, PackageValue, ParserId, TypeId};
 use std::collections::VecDeque;
-
-/// A packet that leaves the program, or ends in it.
-pub(crate) struct End {
-    /// The condition under which packets end so.
-    pub(crate) guard: Term,
-    pub(crate) fate: Fate,
-}
-
-/// The fate of a packet.
-pub(crate) enum Fate {
-    /// The packet is dropped.
-    Dropped,
-    /// The packet is transmitted.
-    Sent {
-        port: Term,
-        /// The bits that the deparser emitted, in order.
-        emitted: Vec<Emitted>,
-        /// The packet that the parser read, whose rest follows.
-        packet: Packet,
-        /// The position in that packet at which the rest begins, in bits.
-        cursor: Term,
-        /// The number of bytes to which the packet is truncated, all ones for no limit.
-        truncate: Term,
-    },
-}
-
-/// An event in the processing of a packet, besides its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    /// The packet is cloned, if the control plane has configured the session.
-    Clone,
-    /// The packet enters ingress again, as it leaves the switch.
-    Recirculate,
-    /// The packet enters ingress again, as it was received.
-    Resubmit,
-}
-
-/// A copy that is made if the control plane has configured where it goes.
-#[derive(Clone, Debug)]
-pub(crate) struct Copied {
-    /// The condition under which packets are copied there.
-    pub(crate) on: Term,
-    /// Whether this is a multicast group, rather than a clone session.
-    pub(crate) is_group: bool,
-    /// The number of the group or session.
-    pub(crate) number: Term,
-}
-
-/// The only member of all clone sessions, or of all multicast groups.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Members {
-    /// Whether there are sessions or groups.
-    pub(crate) exist: Term,
-    pub(crate) port: Term,
-    pub(crate) instance: Term,
-}
 
 /// The blocks of `V1Switch`.
 struct Blocks {
@@ -128,15 +72,6 @@ struct Values {
     standard: Vec<Term>,
 }
 
-/// The numeric properties of a packet from which metadata are assigned.
-struct Numbers {
-    port: Term,
-    length: Term,
-    parser_error: Term,
-    checksum_error: Term,
-    instance: Term,
-}
-
 impl Executor<'_> {
     /// Executes the program on a received packet, with further passes up to a number of passes.
     /// Returns the ends of packets, and the input for the port on which the packet is received.
@@ -156,13 +91,15 @@ impl Executor<'_> {
             Some(numbers) => self.drop_port & (numbers - 1),
             None => self.drop_port,
         };
-        let port = packet::port(&mut self.terms, port_width);
+        let port = packet::port(&mut self.terms, self.arrival, port_width);
         self.assume_port(port);
-        self.sessions = Some(self.members(port_width, rid_width));
-        self.groups = Some(self.members(port_width, rid_width));
+        if self.sessions.is_none() {
+            self.sessions = Some(self.members(port_width, rid_width));
+            self.groups = Some(self.members(port_width, rid_width));
+        }
 
         let guard = self.terms.truth(true);
-        let packet = Packet::received(&mut self.terms);
+        let packet = Packet::received(&mut self.terms, self.arrival);
         let metadata = self.initial(blocks.metadata, Fill::Zero);
         let mut standard = self.initial(blocks.standard, Fill::Zero);
         let numbers = self.numbers(port, packet.length);
@@ -215,7 +152,8 @@ impl Executor<'_> {
         let (ingress, egress) = (control(2)?, control(3)?);
         let found = program.parsers.get(parser.index());
         let found = found.ok_or_else(|| Unsupported::new("a package without a parser"))?;
-        let [_, metadata, standard] = types(&found.parameters, "parser")?;
+        let [_, metadata, standard] = parameter_types(&found.parameters, "parser")?;
+        self.standard.clear();
         for control in [ingress, egress] {
             let found = program.controls.get(control.index());
             let standard = found.and_then(|control| control.parameters.get(2));
@@ -234,12 +172,6 @@ impl Executor<'_> {
         })
     }
 
-    fn numbers(&mut self, port: Term, length: Term) -> Numbers {
-        let (parser_error, checksum_error) = (self.terms.zero(32), self.terms.zero(1));
-        let instance = self.terms.zero(32);
-        Numbers { port, length, parser_error, checksum_error, instance }
-    }
-
     /// Runs the parser and checksum verification. Returns `None` if no packet leaves them.
     fn enter_switch(
         &mut self,
@@ -256,8 +188,7 @@ impl Executor<'_> {
             None => Vec::new(),
         };
         let values = Values { headers, metadata, standard };
-        let Some((mut state, mut values)) = self.run_parser(parser, blocks.parser, state, values)
-        else {
+        let Some((mut state, mut values)) = self.run_parser(blocks.parser, state, values)? else {
             return Ok(None);
         };
         let mut numbers = self.numbers(guard, guard);
@@ -503,8 +434,8 @@ impl Executor<'_> {
         let again = self.terms.and(state.guard, recirculated);
         if self.terms.truth_of(again) != Some(false) {
             self.events.push((Event::Recirculate, again));
-            match self.layouts(again, &emitted, &packet, cursor) {
-                None => self.cut(again, "a recirculated packet of so many layouts", None),
+            match self.layouts(again, &emitted, &packet, cursor)? {
+                None => self.cut(again, "a recirculated packet of too many layouts", None),
                 Some(layouts) => {
                     // The update of checksums may have changed the metadata.
                     let kept = Values { standard: kept.standard, ..values };
@@ -534,22 +465,14 @@ impl Executor<'_> {
     /// Runs the parser. Packets that it rejects continue like those that it accepts.
     fn run_parser(
         &mut self,
-        parser: &Parser,
         id: ParserId,
-        mut state: State,
-        values: Values,
-    ) -> Option<(State, Values)> {
-        self.enter(&mut state, &parser.parameters, &values);
-        self.in_parser = true;
-        let Outcomes { next, breaks, continues, returns, exits, rejects } = self.parse(state, id);
-        self.in_parser = false;
-        let mut all = None;
-        for some in [next, breaks, continues, returns, exits, rejects] {
-            all = join_any(&mut self.terms, all, some);
-        }
-        let state = all?;
-        let values = self.leave(&state, &parser.parameters, values);
-        Some((state, values))
+        state: State,
+        Values { headers, metadata, standard }: Values,
+    ) -> Result<Option<(State, Values)>, Unsupported> {
+        let after = self.parser_block(id, state, vec![headers, metadata, standard])?;
+        let Some((state, arguments)) = after else { return Ok(None) };
+        let [headers, metadata, standard] = blocks::arguments(arguments)?;
+        Ok(Some((state, Values { headers, metadata, standard })))
     }
 
     /// Runs a control with its first parameters. Returns whether packets leave it.
@@ -560,57 +483,18 @@ impl Executor<'_> {
         values: &mut Values,
         parameters: usize,
     ) -> Result<bool, Unsupported> {
-        let program = self.program;
-        let control: &Control = program
-            .controls
-            .get(id.index())
-            .ok_or_else(|| Unsupported::new("a package without all blocks of V1Switch"))?;
-        if control.parameters.len() != parameters {
+        let found = self.program.controls.get(id.index());
+        if found.is_none_or(|control| control.parameters.len() != parameters) {
             return Err(Unsupported::new("a control with other parameters than V1Switch has"));
         }
-        self.enter(state, &control.parameters, values);
-        let Outcomes { next, breaks, continues, returns, exits, rejects } =
-            self.block(state.clone(), &control.body);
-        let mut all = None;
-        for some in [next, breaks, continues, returns, exits, rejects] {
-            all = join_any(&mut self.terms, all, some);
-        }
-        let Some(after) = all else { return Ok(false) };
-        *values = self.leave(&after, &control.parameters, values.clone());
+        let Values { headers, metadata, standard } = values.clone();
+        let arguments = vec![headers, metadata, standard];
+        let Some((after, arguments)) = self.control_block(id, state.clone(), arguments)? else {
+            return Ok(false);
+        };
+        let [headers, metadata, standard] = blocks::arguments(arguments)?;
+        *values = Values { headers, metadata, standard };
         *state = after;
         Ok(true)
     }
-
-    /// Sets the parameters of a block.
-    fn enter(&mut self, state: &mut State, parameters: &[Parameter], values: &Values) {
-        let arguments = [&values.headers, &values.metadata, &values.standard];
-        for (parameter, argument) in parameters.iter().zip(arguments) {
-            let Some(variable) = self.shapes.variable(parameter.variable) else { continue };
-            if parameter.direction == ir::Direction::Out {
-                let initial = self.initial(parameter.type_id, Fill::Undefined);
-                state.set_range(variable.offset, &initial);
-            } else {
-                state.set_range(variable.offset, argument);
-            }
-        }
-    }
-
-    /// Returns the values of a block's parameters after it.
-    fn leave(&self, state: &State, parameters: &[Parameter], mut values: Values) -> Values {
-        let places = [&mut values.headers, &mut values.metadata, &mut values.standard];
-        for (parameter, place) in parameters.iter().zip(places) {
-            let Some(variable) = self.shapes.variable(parameter.variable) else { continue };
-            *place = state.range(variable.offset, self.shapes.size(variable.type_id));
-        }
-        values
-    }
-}
-
-/// Returns the types of a block's parameters. Fails if their number is not `N`.
-fn types<const N: usize>(
-    parameters: &[Parameter],
-    block: &str,
-) -> Result<[TypeId; N], Unsupported> {
-    let types: Vec<TypeId> = parameters.iter().map(|parameter| parameter.type_id).collect();
-    types.try_into().map_err(|_| Unsupported::new(format!("a {block} with other parameters")))
 }

@@ -1,7 +1,7 @@
 //! The search for one test that does what a user wants.
 
 use super::{Options, Report, Search, SearchError, Verdict};
-use crate::execute::{Event, Execution, Fate, execute};
+use crate::execute::{Bounds, Event, Execution, Fate, execute};
 use crate::goals::{Goal, Key, Kind};
 use crate::term::{Term, Terms};
 use crate::wanted::{Atom, Wanted, is_name};
@@ -28,8 +28,8 @@ pub enum FindError {
     Search(#[from] SearchError),
 }
 
-/// Searches for a test whose packet does what `goal` says and nothing that `avoid` says. The report
-/// has one goal: the wish.
+/// Searches for a test whose last packet does what `goal` says and nothing that `avoid` says. The
+/// report has one goal: the wish.
 ///
 /// # Errors
 ///
@@ -41,7 +41,62 @@ pub fn find(
     avoid: Option<&Wanted>,
     options: &Options,
 ) -> Result<Report, FindError> {
-    let mut execution = execute(program, options.passes).map_err(SearchError::from)?;
+    let (mut report, may_gain) = find_after(program, (goal, avoid), options, 1)?;
+    if !may_gain {
+        return Ok(report);
+    }
+    report.set_bound(1);
+    for packets in 2..=options.packets {
+        if report.is_covered() {
+            break;
+        }
+        let (next, _) = match find_after(program, (goal, avoid), options, packets) {
+            // A sequence may have too many terms where a single packet has not.
+            Err(FindError::Search(SearchError::Unsupported(_))) => break,
+            found => found?,
+        };
+        if next.is_covered() {
+            return Ok(next);
+        }
+        // Without a verdict on shorter sequences, there is none on all of them.
+        if next.all_are(&Verdict::Unreachable) && report.all_are(&Verdict::NotWithin(packets - 1)) {
+            report.set_bound(packets);
+        }
+    }
+    Ok(report)
+}
+
+impl Report {
+    /// Returns whether a test reaches each goal.
+    fn is_covered(&self) -> bool {
+        self.goals.iter().all(|(_, verdict)| matches!(verdict, Verdict::Covered(_)))
+    }
+
+    /// Returns whether all goals have a verdict.
+    fn all_are(&self, wanted: &Verdict) -> bool {
+        self.goals.iter().all(|(_, verdict)| verdict == wanted)
+    }
+
+    /// Limits what is said to be unreachable to sequences of up to this many packets.
+    fn set_bound(&mut self, packets: u32) {
+        for (_, verdict) in &mut self.goals {
+            if matches!(verdict, Verdict::Unreachable | Verdict::NotWithin(_)) {
+                *verdict = Verdict::NotWithin(packets);
+            }
+        }
+    }
+}
+
+/// Searches for a test with a number of packets. Returns the report, and whether longer sequences
+/// may do more.
+fn find_after(
+    program: &Program,
+    (goal, avoid): (&Wanted, Option<&Wanted>),
+    options: &Options,
+    packets: u32,
+) -> Result<(Report, bool), FindError> {
+    let bounds = Bounds { packets, passes: options.passes };
+    let mut execution = execute(program, bounds).map_err(SearchError::from)?;
     let conditions = execution.goals.conditions(&mut execution.terms);
     let mut terms = std::mem::take(&mut execution.terms);
     let mut resolve = |terms: &mut Terms, atom: &Atom| {
@@ -62,12 +117,13 @@ pub fn find(
     let wish = Goal { kind: Kind::Statement, name, place: None };
     let mut search = Search::new(program, execution, vec![condition], options);
     search.drop_unreached_cuts()?;
-    let (tests, verdict) = match search.attempt(condition, &wish, 1)? {
-        Ok(found) => (vec![found.test], Verdict::Covered(1)),
-        Err(verdict) => (Vec::new(), verdict),
+    let (tests, reached, verdict) = match search.attempt(condition, &wish, 1)? {
+        Ok(found) => (vec![found.test], vec![found.reached], Verdict::Covered(1)),
+        Err(verdict) => (Vec::new(), Vec::new(), verdict),
     };
     let cuts = search.cuts_in_words();
-    Ok(Report { tests, goals: vec![(wish, verdict)], cuts })
+    let report = Report { tests, reached, goals: vec![(wish, verdict)], cuts };
+    Ok((report, search.may_gain_from_sequences()))
 }
 
 /// Returns the condition under which packets do what an atom says.
@@ -177,7 +233,7 @@ fn last(name: &str) -> &str {
 /// Returns whether a packet leaves, by a certain port if one is given.
 fn sent(terms: &mut Terms, execution: &Execution, port: Option<u32>) -> Term {
     let mut any = terms.truth(false);
-    for end in &execution.ends {
+    for end in &execution.last.ends {
         let Fate::Sent { port: by, .. } = &end.fate else { continue };
         let mut here = end.guard;
         if let Some(port) = port {

@@ -14,7 +14,8 @@ pub(crate) struct Mutant {
 }
 
 /// Returns the mutants of a program: each operator replaced by a similar one, each constant by a
-/// neighbour, each condition by its negation, each assignment, call or change of validity left out.
+/// neighbour, each condition by its negation, each assignment, call or change of validity left out,
+/// and two arguments of the same type exchanged.
 pub(crate) fn mutants(program: &Program) -> Vec<Mutant> {
     (0..)
         .map_while(|wanted| {
@@ -172,6 +173,7 @@ impl Mutator {
             StatementKind::CallExtern { arguments, .. }
             | StatementKind::CallAction { arguments, .. }
             | StatementKind::CallFunction { arguments, .. } => {
+                self.exchange(arguments);
                 for argument in arguments {
                     if let ir::Argument::In(value) = argument {
                         self.expression(value);
@@ -191,6 +193,24 @@ impl Mutator {
             | StatementKind::PopFront { .. }
             | StatementKind::Return(None)
             | StatementKind::Exit => {}
+        }
+    }
+
+    /// Exchanges neighbouring arguments of the same type.
+    fn exchange(&mut self, arguments: &mut [ir::Argument]) {
+        for right in 1..arguments.len() {
+            let left = right - 1;
+            let is_possible = match (&arguments[left], &arguments[right]) {
+                (ir::Argument::In(one), ir::Argument::In(other)) => {
+                    one.type_id == other.type_id && one.kind != other.kind
+                }
+                _ => false,
+            };
+            if is_possible
+                && self.here(|| format!("arguments {right} and {} are exchanged", right + 1))
+            {
+                arguments.swap(left, right);
+            }
         }
     }
 

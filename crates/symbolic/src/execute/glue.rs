@@ -1,13 +1,40 @@
-//! The assignments and rules of v1model between blocks, as terms.
+//! The assignments and rules of architectures between blocks ([`architectures`]), as terms.
 
-use super::Numbers;
-use crate::execute::Executor;
+use super::{Executor, Fill};
 use crate::state::{Special, State};
 use crate::term::Term;
 use architectures::{
-    Condition, Input, Known, MetadataField, Outcome, Port, Request, Rules, Set, beyond_drop_port,
+    Condition, Copies, Input, Known, MetadataField, Outcome, Port, Request, Rules, Set,
+    beyond_drop_port,
 };
 use ir::TypeId;
+
+/// The numeric properties of a packet from which metadata are assigned.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers {
+    pub(super) port: Term,
+    pub(super) length: Term,
+    pub(super) parser_error: Term,
+    pub(super) checksum_error: Term,
+    pub(super) instance: Term,
+    /// The number of the packet's path (PSA).
+    pub(super) path: Term,
+    pub(super) class_of_service: Term,
+    /// The number of the packet's direction (PNA).
+    pub(super) direction: Term,
+    /// The number of further passes that led to this one.
+    pub(super) generation: Term,
+}
+
+/// The output port that a packet has when rules decide about it, in architectures in which it is no
+/// metadata field.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Destination {
+    /// The port; `None` if the architecture has none at this point.
+    pub(super) port: Option<Term>,
+    /// Whether the packet has no output port; `None` if it always has one.
+    pub(super) nowhere: Option<Term>,
+}
 
 /// The conditions of packets by what rules decide about them.
 pub(super) struct Decisions {
@@ -23,6 +50,29 @@ pub(super) struct Decisions {
 }
 
 impl Executor<'_> {
+    /// Returns the properties of a packet of which only the port and the length are not zero.
+    pub(super) fn numbers(&mut self, port: Term, length: Term) -> Numbers {
+        let zero = self.terms.zero(32);
+        Numbers {
+            port,
+            length,
+            parser_error: zero,
+            checksum_error: self.terms.zero(1),
+            instance: zero,
+            path: zero,
+            class_of_service: zero,
+            direction: zero,
+            generation: zero,
+        }
+    }
+
+    /// Returns metadata of a type whose fields are zero, except for those that are assigned.
+    pub(super) fn filled(&mut self, type_id: TypeId, sets: &[Set], of: &Numbers) -> Vec<Term> {
+        let mut value = self.initial(type_id, Fill::Zero);
+        self.assign((&mut value, type_id), sets, of);
+        value
+    }
+
     /// Assigns the numbers that the architecture determines to fields of the standard metadata.
     pub(super) fn assign(
         &mut self,
@@ -57,12 +107,14 @@ impl Executor<'_> {
                 // No test controls the time and what waits in queues.
                 Known::Now | Known::QueueDepth => self.undefined(width),
                 Known::Instance => of.instance,
-                // v1model assigns none of these.
-                Known::Direction
-                | Known::Path
-                | Known::ClassOfService
-                | Known::Generation
-                | Known::IsRecirculated => self.terms.zero(64),
+                Known::Direction => of.direction,
+                Known::Path => of.path,
+                Known::ClassOfService => of.class_of_service,
+                Known::Generation => of.generation,
+                Known::IsRecirculated => {
+                    let zero = self.terms.zero(self.terms.width_of(of.generation));
+                    self.terms.not_equal(of.generation, zero)
+                }
             },
         }
     }
@@ -73,7 +125,13 @@ impl Executor<'_> {
         Some(self.shapes.field(type_id, position)?.offset)
     }
 
-    fn field_number(&mut self, value: &[Term], type_id: TypeId, field: MetadataField) -> Term {
+    /// Returns the number in a metadata field, or zero if the type does not have the field.
+    pub(super) fn field_number(
+        &mut self,
+        value: &[Term],
+        type_id: TypeId,
+        field: MetadataField,
+    ) -> Term {
         let at = self.field_leaf(type_id, field);
         match at.and_then(|at| value.get(at)) {
             Some(number) => *number,
@@ -81,12 +139,49 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns what rules decide about packets.
-    pub(super) fn decide(
+    /// Returns the condition under which rules copy packets by a metadata field, and the number of
+    /// the clone session. Returns `None` if they copy none.
+    pub(super) fn copied_by_field(
         &mut self,
         rules: &Rules,
         state: &State,
         (standard, type_id): (&[Term], TypeId),
+    ) -> Option<(Term, Term)> {
+        let (when, session) = match rules.copies {
+            Copies::ToField(when, session) => (when, session),
+            Copies::Never | Copies::Requested => return None,
+        };
+        let copies = self.condition(
+            Condition::IsSet(when),
+            state,
+            (standard, type_id),
+            Destination::default(),
+        );
+        let guard = self.terms.and(state.guard, copies);
+        if self.terms.truth_of(guard) == Some(false) {
+            return None;
+        }
+        let session = self.field_number(standard, type_id, session);
+        Some((guard, self.terms.resize(session, 32)))
+    }
+
+    /// Returns what rules decide about packets that have no output port but that in a field.
+    pub(super) fn decide(
+        &mut self,
+        rules: &Rules,
+        state: &State,
+        of: (&[Term], TypeId),
+    ) -> Decisions {
+        self.decide_at(rules, state, of, Destination::default())
+    }
+
+    /// Returns what rules decide about packets with an output port.
+    pub(super) fn decide_at(
+        &mut self,
+        rules: &Rules,
+        state: &State,
+        (standard, type_id): (&[Term], TypeId),
+        destination: Destination,
     ) -> Decisions {
         let mut left = state.guard;
         let mut decisions = Decisions {
@@ -98,7 +193,7 @@ impl Executor<'_> {
             port: None,
         };
         for (condition, outcome) in rules.cases {
-            let holds = self.condition(*condition, state, (standard, type_id));
+            let holds = self.condition(*condition, state, (standard, type_id), destination);
             let guard = self.terms.and(left, holds);
             let not = self.terms.not(holds);
             left = self.terms.and(left, not);
@@ -133,6 +228,7 @@ impl Executor<'_> {
         condition: Condition,
         state: &State,
         (standard, type_id): (&[Term], TypeId),
+        destination: Destination,
     ) -> Term {
         match condition {
             Condition::IsSet(field) => {
@@ -153,8 +249,24 @@ impl Executor<'_> {
             }
             Condition::Requests(Request::Resubmit) => state.special(Special::Resubmit),
             Condition::Requests(Request::Recirculate) => state.special(Special::Recirculate),
-            // v1model has no rules on these.
-            Condition::GoesTo(_) | Condition::GoesNowhere => self.terms.truth(false),
+            Condition::GoesTo(wanted) => match destination.port {
+                Some(port) => {
+                    let wanted = self.terms.number(self.terms.width_of(port), wanted.into());
+                    let equal = self.terms.equal(port, wanted);
+                    match destination.nowhere {
+                        Some(nowhere) => {
+                            let goes = self.terms.not(nowhere);
+                            self.terms.and(equal, goes)
+                        }
+                        None => equal,
+                    }
+                }
+                None => self.terms.truth(false),
+            },
+            Condition::GoesNowhere => match destination.nowhere {
+                Some(nowhere) => nowhere,
+                None => self.terms.truth(destination.port.is_none()),
+            },
         }
     }
 }

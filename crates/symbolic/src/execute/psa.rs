@@ -1,0 +1,522 @@
+//! The driver of PSA: the blocks of the package in order, with what the architecture does between
+//! them ([`architectures`]), as the specification describes it (Portable Switch Architecture,
+//! version 1.2, section 6).
+//!
+//! The deparser of ingress writes the packet that the parser of egress reads, so egress runs once
+//! for each layout of the packet. Each clone session and multicast group that a test configures has
+//! one member, whose port is an input. A packet goes either to one port or to a group, so both go
+//! through egress as one. PSA does not specify the initial value of the user's metadata: they are
+//! zero, and in egress those that ingress left, if they have the same type and the packet is no
+//! copy.
+
+use super::blocks::{self, TypedBlock, typed_control, typed_parser};
+use super::glue::{Decisions, Destination};
+use super::{Copied, Emitted, End, Event, Executor, Fate, Fill, Members, Unsupported};
+use crate::packet::{self, Packet};
+use crate::state::{Special, State};
+use crate::term::Term;
+use architectures::{MetadataField, PSA, PSA_PORT_RECIRCULATE};
+use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
+use std::collections::VecDeque;
+
+/// The width of the numbers of ports, sessions and groups.
+const NUMBER: u32 = 32;
+/// The width of the number of an instance of a replicated packet.
+const INSTANCE: u32 = 16;
+/// The largest number of passes of a packet, its copies and all of their layouts.
+const MAXIMUM_PASSES: usize = 1_024;
+/// Ports below this number are preferred in tests.
+const SMALL_PORT: u128 = 512;
+
+/// The blocks of `IngressPipeline` or `EgressPipeline`, whose parser has `P` parameters.
+struct Pipeline<const P: usize> {
+    parser: TypedBlock<ParserId, P>,
+    control: TypedBlock<ControlId, 4>,
+    deparser: TypedBlock<ControlId, 6>,
+}
+
+/// The blocks of `PSA_Switch`.
+struct Blocks {
+    ingress: Pipeline<5>,
+    egress: Pipeline<6>,
+}
+
+/// A packet that enters the parser of ingress.
+struct Ingress {
+    guard: Term,
+    packet: Packet,
+    port: Term,
+    path: &'static str,
+    resubmitted: Vec<Term>,
+    recirculated: Vec<Term>,
+    /// The number of this pass, counted from 1.
+    number: u32,
+}
+
+/// A packet that enters the parser of egress.
+#[derive(Clone)]
+struct Egress {
+    guard: Term,
+    packet: Packet,
+    port: Term,
+    /// The number of the packet's path.
+    path: Term,
+    instance: Term,
+    class_of_service: Term,
+    metadata: Vec<Term>,
+    normal: Vec<Term>,
+    cloned_at_ingress: Vec<Term>,
+    cloned_at_egress: Vec<Term>,
+    number: u32,
+}
+
+/// A pass that waits to be executed.
+enum Pass {
+    Ingress(Ingress),
+    Egress(Box<Egress>),
+}
+
+/// The passes that wait, and the ends of packets.
+#[derive(Default)]
+struct Agenda {
+    waiting: VecDeque<Pass>,
+    ends: Vec<End>,
+}
+
+/// A packet that a deparser has written.
+struct Deparsed<'d> {
+    emitted: &'d [Emitted],
+    /// The packet that was parsed, whose rest follows.
+    packet: &'d Packet,
+    cursor: Term,
+}
+
+/// The values that ingress leaves for the passes that follow it.
+struct LeftByIngress {
+    state: State,
+    decisions: Decisions,
+    /// The condition and the session of a clone.
+    clone: Option<(Term, Term)>,
+    class_of_service: Term,
+    cloned: Vec<Term>,
+    resubmitted: Vec<Term>,
+    normal: Vec<Term>,
+    metadata: Vec<Term>,
+}
+
+impl Blocks {
+    fn new(program: &Program) -> Result<Self, Unsupported> {
+        let packages = program.main.arguments.iter().filter_map(|argument| match &argument.value {
+            PackageValue::Package(package) => Some(package),
+            PackageValue::Parser(_)
+            | PackageValue::Control(_)
+            | PackageValue::Extern(_)
+            | PackageValue::Value(_) => None,
+        });
+        let packages: Vec<&Package> = packages.collect();
+        let [ingress, egress] = packages.as_slice() else {
+            return Err(Unsupported::new("a package without both pipelines of PSA_Switch"));
+        };
+        Ok(Self {
+            ingress: Pipeline::new(program, ingress)?,
+            egress: Pipeline::new(program, egress)?,
+        })
+    }
+}
+
+impl<const P: usize> Pipeline<P> {
+    fn new(program: &Program, package: &Package) -> Result<Self, Unsupported> {
+        Ok(Self {
+            parser: typed_parser(program, package, 0)?,
+            control: typed_control(program, package, 1)?,
+            deparser: typed_control(program, package, 2)?,
+        })
+    }
+}
+
+impl Executor<'_> {
+    /// Executes the program on a received packet, with further passes up to a number of passes.
+    /// Returns the ends of packets, and the input for the port on which the packet is received.
+    pub(crate) fn psa(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
+        let blocks = Blocks::new(self.program)?;
+        let port = packet::port(&mut self.terms, self.arrival, NUMBER);
+        let recirculates = self.terms.number(NUMBER, PSA_PORT_RECIRCULATE.into());
+        let real = self.terms.not_equal(port, recirculates);
+        self.assumptions.push(real);
+        self.prefer_small(port);
+        if self.sessions.is_none() {
+            self.sessions = Some(self.copies_to());
+            self.groups = Some(self.copies_to());
+        }
+
+        let [.., resubmitted, recirculated] = blocks.ingress.parser.types;
+        let first = Ingress {
+            guard: self.terms.truth(true),
+            packet: Packet::received(&mut self.terms, self.arrival),
+            port,
+            path: "NORMAL",
+            resubmitted: self.initial(resubmitted, Fill::Zero),
+            recirculated: self.initial(recirculated, Fill::Zero),
+            number: 1,
+        };
+        let mut agenda = Agenda::default();
+        agenda.waiting.push_back(Pass::Ingress(first));
+        let mut executed = 0;
+        while let Some(pass) = agenda.waiting.pop_front() {
+            let (number, guard) = match &pass {
+                Pass::Ingress(pass) => (pass.number, pass.guard),
+                Pass::Egress(pass) => (pass.number, pass.guard),
+            };
+            if !self.is_feasible(guard)? {
+                continue;
+            }
+            executed += 1;
+            if number > passes {
+                self.cut(guard, format!("more than {passes} passes of a packet"), None);
+                continue;
+            }
+            if executed > MAXIMUM_PASSES {
+                self.cut(guard, "a packet with too many copies and layouts", None);
+                continue;
+            }
+            match pass {
+                Pass::Ingress(pass) => self.psa_ingress(&blocks, pass, &mut agenda)?,
+                Pass::Egress(pass) => self.psa_egress(&blocks, *pass, &mut agenda)?,
+            }
+        }
+        Ok((agenda.ends, port))
+    }
+
+    /// Returns the member of all clone sessions or multicast groups.
+    pub(super) fn copies_to(&mut self) -> Members {
+        let exist = self.chosen(1);
+        let port = self.chosen(NUMBER);
+        self.prefer_small(port);
+        Members { exist, port, instance: self.chosen(INSTANCE) }
+    }
+
+    /// Prefers a small number for a port in tests.
+    pub(super) fn prefer_small(&mut self, port: Term) {
+        let most = self.terms.number(self.terms.width_of(port), SMALL_PORT);
+        let small = self.terms.less(port, most);
+        self.preferences.push(small);
+    }
+
+    /// Returns the number of a packet path.
+    fn path(&mut self, name: &str) -> Term {
+        let number = self.enumerator(&["PSA_PacketPath_t"], name);
+        self.terms.number(32, number.into())
+    }
+
+    /// Executes a pass through ingress, and adds the passes that follow it.
+    fn psa_ingress(
+        &mut self,
+        blocks: &Blocks,
+        pass: Ingress,
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let (packet, port, number) = (pass.packet.clone(), pass.port, pass.number);
+        self.packet = packet.clone();
+        let Some(left) = self.through_ingress(blocks, pass)? else { return Ok(()) };
+        let emitted = std::mem::take(&mut self.emitted);
+        let cursor = left.state.special(Special::Cursor);
+        let LeftByIngress { decisions, clone, class_of_service, normal, metadata, .. } = left;
+
+        if let Some((guard, session)) = clone
+            && let Some(mut copy) = self.copy((guard, session), blocks, &packet, number)
+        {
+            copy.path = self.path("CLONE_I2E");
+            copy.cloned_at_ingress = left.cloned;
+            agenda.waiting.push_back(Pass::Egress(Box::new(copy)));
+        }
+        if let Some(guard) = decisions.dropped {
+            agenda.ends.push(End { guard, fate: Fate::Dropped });
+        }
+        if let Some(guard) = decisions.resubmitted {
+            self.events.push((Event::Resubmit, guard));
+            let [.., recirculated] = blocks.ingress.parser.types;
+            let pass = Ingress {
+                guard,
+                packet: packet.clone(),
+                port,
+                path: "RESUBMIT",
+                resubmitted: left.resubmitted,
+                recirculated: self.initial(recirculated, Fill::Zero),
+                number: number + 1,
+            };
+            agenda.waiting.push_back(Pass::Ingress(pass));
+        }
+
+        let spec = decisions.port.unwrap_or_else(|| self.terms.zero(NUMBER));
+        let mut leaving = Egress {
+            guard: decisions.otherwise,
+            port: self.terms.resize(spec, NUMBER),
+            path: self.path("NORMAL_UNICAST"),
+            class_of_service,
+            normal,
+            number,
+            ..self.empty_egress(blocks, &packet)
+        };
+        if blocks.ingress.control.types[1] == blocks.egress.parser.types[1] {
+            leaving.metadata = metadata;
+        }
+        if let (Some((guard, group)), Some(members)) = (decisions.replicated, self.groups) {
+            let group = self.terms.resize(group, NUMBER);
+            self.copies.push(Copied { on: guard, is_group: true, number: group });
+            let no_members = self.terms.not(members.exist);
+            let dropped = self.terms.and(guard, no_members);
+            agenda.ends.push(End { guard: dropped, fate: Fate::Dropped });
+            let sent = self.terms.and(guard, members.exist);
+            let path = self.path("NORMAL_MULTICAST");
+            leaving.guard = self.terms.or(leaving.guard, sent);
+            leaving.port = self.terms.if_then_else(sent, members.port, leaving.port);
+            leaving.path = self.terms.if_then_else(sent, path, leaving.path);
+            let instance = self.terms.resize(members.instance, 32);
+            leaving.instance = self.terms.if_then_else(sent, instance, leaving.instance);
+        }
+        let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
+        self.enter_egress(&leaving, &deparsed, agenda)
+    }
+
+    /// Runs the blocks of ingress. Returns `None` if no packet leaves them.
+    fn through_ingress(
+        &mut self,
+        blocks: &Blocks,
+        pass: Ingress,
+    ) -> Result<Option<LeftByIngress>, Unsupported> {
+        let Pipeline { parser, control, deparser } = &blocks.ingress;
+        let mut numbers = self.numbers(pass.port, pass.packet.length);
+        numbers.path = self.path(pass.path);
+        let state = self.initial_state(pass.guard);
+        let values = vec![
+            self.initial(parser.types[0], Fill::Undefined),
+            self.initial(parser.types[1], Fill::Zero),
+            self.filled(parser.types[2], PSA.before_parser, &numbers),
+            pass.resubmitted,
+            pass.recirculated,
+        ];
+        let Some((state, values)) = self.parser_block(parser.id, state, values)? else {
+            return Ok(None);
+        };
+        let [headers, metadata, ..] = blocks::arguments::<5>(values)?;
+        numbers.parser_error = state.special(Special::ParserError);
+        self.errors.push((state.guard, numbers.parser_error));
+
+        let values = vec![
+            headers,
+            metadata,
+            self.filled(control.types[2], PSA.before_ingress, &numbers),
+            self.filled(control.types[3], PSA.ingress_says, &numbers),
+        ];
+        let Some((state, values)) = self.control_block(control.id, state, values)? else {
+            return Ok(None);
+        };
+        let [headers, metadata, _, says] = blocks::arguments::<4>(values)?;
+        let of = (says.as_slice(), control.types[3]);
+        let decisions = self.decide(&PSA.after_ingress, &state, of);
+        let clone = self.copied_by_field(&PSA.after_ingress, &state, of);
+        let class_of_service =
+            self.field_number(&says, control.types[3], MetadataField::ClassOfService);
+
+        self.emitted.clear();
+        let values = vec![
+            self.initial(deparser.types[0], Fill::Undefined),
+            self.initial(deparser.types[1], Fill::Undefined),
+            self.initial(deparser.types[2], Fill::Undefined),
+            headers,
+            metadata,
+            says,
+        ];
+        let Some((state, values)) = self.control_block(deparser.id, state, values)? else {
+            return Ok(None);
+        };
+        let [cloned, resubmitted, normal, _, metadata, _] = blocks::arguments::<6>(values)?;
+        Ok(Some(LeftByIngress {
+            state,
+            decisions,
+            clone,
+            class_of_service,
+            cloned,
+            resubmitted,
+            normal,
+            metadata,
+        }))
+    }
+
+    /// Returns a pass through egress of a packet that no packet takes yet.
+    fn empty_egress(&mut self, blocks: &Blocks, packet: &Packet) -> Egress {
+        let [_, metadata, _, normal, at_ingress, at_egress] = blocks.egress.parser.types;
+        let zero = self.terms.zero(32);
+        Egress {
+            guard: self.terms.truth(false),
+            packet: packet.clone(),
+            port: self.terms.zero(NUMBER),
+            path: zero,
+            instance: zero,
+            class_of_service: zero,
+            metadata: self.initial(metadata, Fill::Zero),
+            normal: self.initial(normal, Fill::Zero),
+            cloned_at_ingress: self.initial(at_ingress, Fill::Zero),
+            cloned_at_egress: self.initial(at_egress, Fill::Zero),
+            number: 0,
+        }
+    }
+
+    /// Returns the pass through egress of the copy of a packet, or `None` if no packet is copied.
+    fn copy(
+        &mut self,
+        (guard, session): (Term, Term),
+        blocks: &Blocks,
+        packet: &Packet,
+        number: u32,
+    ) -> Option<Egress> {
+        self.copies.push(Copied { on: guard, is_group: false, number: session });
+        self.events.push((Event::Clone, guard));
+        let members = self.sessions?;
+        self.assume_session_to_cpu((guard, session), members);
+        let mut copy = self.empty_egress(blocks, packet);
+        copy.guard = self.terms.and(guard, members.exist);
+        copy.port = members.port;
+        copy.number = number + 1;
+        Some(copy)
+    }
+
+    /// Adds the passes through egress of a packet that a deparser has written, one for each layout.
+    fn enter_egress(
+        &mut self,
+        pass: &Egress,
+        deparsed: &Deparsed<'_>,
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Deparsed { emitted, packet, cursor } = deparsed;
+        let Some(layouts) = self.layouts(pass.guard, emitted, packet, *cursor)? else {
+            self.cut(pass.guard, "a packet of too many layouts that enters egress", None);
+            return Ok(());
+        };
+        for (guard, packet) in layouts {
+            let next = Egress { guard, packet, ..pass.clone() };
+            agenda.waiting.push_back(Pass::Egress(Box::new(next)));
+        }
+        Ok(())
+    }
+
+    /// Executes a pass through egress, and transmits, recirculates or drops the packet.
+    fn psa_egress(
+        &mut self,
+        blocks: &Blocks,
+        pass: Egress,
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Pipeline { parser, control, deparser } = &blocks.egress;
+        let (packet, port, number) = (pass.packet.clone(), pass.port, pass.number);
+        self.packet = packet.clone();
+        let mut numbers = self.numbers(port, packet.length);
+        numbers.path = pass.path;
+        numbers.instance = pass.instance;
+        numbers.class_of_service = pass.class_of_service;
+        let state = self.initial_state(pass.guard);
+        let values = vec![
+            self.initial(parser.types[0], Fill::Undefined),
+            pass.metadata,
+            self.filled(parser.types[2], PSA.before_egress_parser, &numbers),
+            pass.normal,
+            pass.cloned_at_ingress,
+            pass.cloned_at_egress,
+        ];
+        let Some((state, values)) = self.parser_block(parser.id, state, values)? else {
+            return Ok(());
+        };
+        let [headers, metadata, ..] = blocks::arguments::<6>(values)?;
+        numbers.parser_error = state.special(Special::ParserError);
+        self.errors.push((state.guard, numbers.parser_error));
+
+        let values = vec![
+            headers,
+            metadata,
+            self.filled(control.types[2], PSA.before_egress, &numbers),
+            self.initial(control.types[3], Fill::Zero),
+        ];
+        let Some((state, values)) = self.control_block(control.id, state, values)? else {
+            return Ok(());
+        };
+        let [headers, metadata, _, says] = blocks::arguments::<4>(values)?;
+        let of = (says.as_slice(), control.types[3]);
+        let destination = Destination { port: Some(port), nowhere: None };
+        let decisions = self.decide_at(&PSA.after_egress, &state, of, destination);
+        let clone = self.copied_by_field(&PSA.after_egress, &state, of);
+
+        self.emitted.clear();
+        let values = vec![
+            self.initial(deparser.types[0], Fill::Undefined),
+            self.initial(deparser.types[1], Fill::Undefined),
+            headers,
+            metadata,
+            says,
+            self.filled(deparser.types[5], PSA.before_egress_deparser, &numbers),
+        ];
+        let Some((state, values)) = self.control_block(deparser.id, state, values)? else {
+            return Ok(());
+        };
+        let [cloned, recirculated, ..] = blocks::arguments::<6>(values)?;
+        let emitted = std::mem::take(&mut self.emitted);
+        let cursor = state.special(Special::Cursor);
+        let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
+        if let Some(clone) = clone
+            && let Some(mut copy) = self.copy(clone, blocks, &packet, number)
+        {
+            copy.path = self.path("CLONE_E2E");
+            copy.cloned_at_egress = cloned;
+            self.enter_egress(&copy, &deparsed, agenda)?;
+        }
+        self.after_egress(blocks, (port, number), &decisions, (&deparsed, &recirculated), agenda)
+    }
+
+    /// Drops, recirculates or transmits packets that leave egress.
+    fn after_egress(
+        &mut self,
+        blocks: &Blocks,
+        (port, number): (Term, u32),
+        decisions: &Decisions,
+        (deparsed, recirculated): (&Deparsed<'_>, &[Term]),
+        agenda: &mut Agenda,
+    ) -> Result<(), Unsupported> {
+        let Deparsed { emitted, packet, cursor } = deparsed;
+        if let Some(guard) = decisions.dropped {
+            agenda.ends.push(End { guard, fate: Fate::Dropped });
+        }
+        if let Some(guard) = decisions.recirculated {
+            self.events.push((Event::Recirculate, guard));
+            let [.., resubmitted, _]: [TypeId; 5] = blocks.ingress.parser.types;
+            let resubmitted = self.initial(resubmitted, Fill::Zero);
+            match self.layouts(guard, emitted, packet, *cursor)? {
+                None => self.cut(guard, "a recirculated packet of too many layouts", None),
+                Some(layouts) => {
+                    for (guard, packet) in layouts {
+                        let pass = Ingress {
+                            guard,
+                            packet,
+                            port,
+                            path: "RECIRCULATE",
+                            resubmitted: resubmitted.clone(),
+                            recirculated: recirculated.to_vec(),
+                            number: number + 1,
+                        };
+                        agenda.waiting.push_back(Pass::Ingress(pass));
+                    }
+                }
+            }
+        }
+        let guard = decisions.otherwise;
+        if self.terms.truth_of(guard) != Some(false) {
+            let fate = Fate::Sent {
+                port,
+                emitted: emitted.to_vec(),
+                packet: (*packet).clone(),
+                cursor: *cursor,
+                truncate: self.terms.ones(32),
+            };
+            agenda.ends.push(End { guard, fate });
+        }
+        Ok(())
+    }
+}
