@@ -4,6 +4,7 @@
 use calculus::Rational;
 
 use crate::compose::{Composition, Guarantee, MinimumService};
+use crate::contract::Contract;
 use crate::model::{Model, Source};
 use crate::trace::{AtRate, Trace};
 
@@ -19,6 +20,8 @@ pub struct Server {
     pub rate: Option<Rational>,
     /// The latency T of the service curve in µs.
     pub latency: Rational,
+    /// What the service curve stands for, which `planimeter bound` repeats in its result.
+    pub rests_on: Option<String>,
 }
 
 /// The observed service of a controller, or of the slow path of a switch, at the highest load
@@ -86,6 +89,25 @@ impl Server {
             remarks,
             rate: service.rate.clone(),
             latency: service.latency.clone(),
+            rests_on: None,
+        }
+    }
+
+    /// Returns the server that stands for a device which runs a program, for the packets of a
+    /// contract. `packets` says in words which packets these are.
+    #[must_use]
+    pub fn of_contract(name: &str, model: &Model, contract: &Contract, packets: &str) -> Self {
+        let label = format!("{packets} on {}: {contract}", model.device.name);
+        let mut remarks = vec![format!("{label}.")];
+        if let Source::Published { citation, .. } = &model.source {
+            remarks.push(format!("Read from a publication, not measured: {citation}."));
+        }
+        Self {
+            name: name.to_owned(),
+            remarks,
+            rate: contract.rate.clone(),
+            latency: contract.latency.clone(),
+            rests_on: Some(label),
         }
     }
 
@@ -109,7 +131,7 @@ impl Server {
                 Rational::ratio(i64::try_from(slowest_ns).unwrap_or(i64::MAX), 1_000_000).to_f64()
             ),
         ];
-        Self { name: name.to_owned(), remarks, rate: Some(rate), latency }
+        Self { name: name.to_owned(), remarks, rate: Some(rate), latency, rests_on: None }
     }
 
     /// Returns the server that stands for a device whose packets were captured before and after it.
@@ -131,6 +153,7 @@ impl Server {
             remarks,
             rate: Some(Rational::ratio(bits, 1_000_000)),
             latency: Rational::ratio(at.latency.0, 1_000_000),
+            rests_on: None,
         }
     }
 
@@ -155,6 +178,9 @@ impl Server {
         // that time.
         if self.rate.is_some() {
             out.push_str("packetizer = true\n");
+        }
+        if let Some(label) = &self.rests_on {
+            out.push_str(&format!("rests-on = {label:?}\n"));
         }
         out
     }

@@ -15,6 +15,7 @@
 
 pub mod campaign;
 pub mod compose;
+pub mod contract;
 pub mod export;
 pub mod host;
 pub mod import;

@@ -29,7 +29,10 @@ pub use conduct::{
     Bench, BenchError, ConductError, Contention, Ending, RunOrder, RunRecord, Step, Watch, conduct,
     stability,
 };
-pub use edge::{Job, MeasureError, Measured, SwitchProcess, clock_line, measure};
+pub use edge::{
+    Job, MeasureError, Measured, Repeat, SwitchProcess, TimedPacket, clock_line, measure,
+    time_packet,
+};
 pub use function::{ActionKind, MatchKind};
 pub use matching::{Outcome, PacketTracker};
 pub use part::Part;

@@ -33,11 +33,12 @@ mod ways;
 
 use std::collections::BTreeMap;
 
-use ir::Program;
+use ir::{Location, ParserId, Program, StateId, Statement, TableId};
 use num_bigint::BigUint;
 
-use crate::campaign::FunctionName;
+use crate::campaign::{FunctionName, Picoseconds};
 use crate::compose::{ComposeError, Composition};
+use crate::level::Level;
 use crate::model::{Model, SettingModel};
 
 /// The number of times that each part, by name, occurs on a path through a program.
@@ -127,7 +128,83 @@ pub struct PathPrediction {
 /// # Errors
 /// Returns a [`PathError`] if there are too many paths.
 pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
-    walk::program(program)
+    walk::program(program, &|_| true)
+}
+
+/// A choice of a path through a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// A case of a `select`, by its position.
+    Case {
+        /// The parser.
+        parser: ParserId,
+        /// The state that selects.
+        state: StateId,
+        /// The position of the case, from 0.
+        case: usize,
+    },
+    /// A side of a branch. `if` has the sides 0 for `else` and 1 for `then`, `switch` has 0 for the
+    /// default and then one for each case, and a loop has 0 for its end and 1 for a turn.
+    Side {
+        /// The place of the branch in the source.
+        at: Location,
+        /// The number of the side.
+        side: usize,
+    },
+    /// An action that a table runs.
+    Action {
+        /// The table.
+        table: TableId,
+        /// The position of the action among those of the table, from 0.
+        position: usize,
+    },
+}
+
+/// A function that returns whether paths may make a choice.
+pub type Permits<'p> = &'p dyn Fn(Choice) -> bool;
+
+/// Returns the paths of a program that make only permitted choices, like [`paths`].
+///
+/// # Errors
+/// Returns a [`PathError`] if there are too many paths.
+pub fn paths_where<'p>(program: &'p Program, permits: Permits<'p>) -> Result<Vec<Path>, PathError> {
+    walk::program(program, permits)
+}
+
+/// The parts of single statements, tables and parser states of a program.
+pub struct OwnParts<'p> {
+    program: &'p Program,
+    walker: walk::Walker<'p>,
+}
+
+impl<'p> OwnParts<'p> {
+    /// Prepares to list the parts of pieces of a program.
+    #[must_use]
+    pub fn new(program: &'p Program) -> Self {
+        Self { program, walker: walk::Walker::new(program, ways::Record::new(true)) }
+    }
+
+    /// Returns the parts of a statement, without those of statements inside it and of what it
+    /// calls or applies. A deparser's `emit` has those of all its headers.
+    #[must_use]
+    pub fn of_statement(&self, statement: &Statement) -> Parts {
+        self.walker.own_parts(statement)
+    }
+
+    /// Returns the part that stands for one application of a table.
+    #[must_use]
+    pub fn of_table(&self, table: TableId) -> Parts {
+        Parts::from([(self.walker.table_part(table), 1)])
+    }
+
+    /// Returns the part that stands for the selection of the state after a parser state.
+    #[must_use]
+    pub fn of_state(&self, parser: ParserId, state: StateId) -> Parts {
+        let parser = self.program.parsers.get(parser.index());
+        let state = parser.and_then(|parser| parser.states.get(state.index()));
+        let part = state.and_then(|state| self.walker.select_part(&state.transition));
+        part.into_iter().map(|part| (part, 1)).collect()
+    }
 }
 
 /// Returns statistics of all paths of a program, which may be too many to list.
@@ -172,6 +249,21 @@ impl Model {
             slowest(b).cmp(&slowest(a)).then_with(|| a.path.decisions.cmp(&b.path.decisions))
         });
         Ok(predictions)
+    }
+
+    /// Returns the largest cost that parts have at a level: each costs as much as the costliest
+    /// function that contains it. Parts that no function contains cost nothing here.
+    #[must_use]
+    pub fn largest_cost(&self, under: &SettingModel, parts: &Parts, level: Level) -> Picoseconds {
+        let cost = |part: &String| {
+            let containing =
+                under.functions.iter().filter(|model| model.function.consists_of.contains(part));
+            let deltas = containing.flat_map(|model| under.deltas(model));
+            let of_level = deltas.filter(|delta| delta.level == level);
+            of_level.map(|delta| delta.value.0).max().unwrap_or(0).max(0)
+        };
+        let each = parts.iter().map(|(part, count)| cost(part).saturating_mul(i64::from(*count)));
+        Picoseconds(each.fold(0, i64::saturating_add))
     }
 
     /// Selects functions of `under` that together cover the [`Parts`] of a path. Parts of the

@@ -27,7 +27,7 @@ fn delay(composition: &Composition, level: Level) -> Picoseconds {
 #[test]
 fn the_zodiac_fx_predicts_what_equation_9_says() {
     let model = model("zodiac-fx");
-    // Section IV-A gives f0 = 51.058 µs, about 3 µs for the five-tuple and about 9 µs for network
+    // Section IV-A states f0 = 51.058 µs, about 3 µs for the five-tuple and about 9 µs for network
     // headers.
     assert_eq!(
         delay(&compose(&model, &["port", "output"]), Level::Maximum),

@@ -3,6 +3,7 @@
 mod arguments;
 mod point;
 mod scenarios;
+pub(crate) mod worst;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,6 +51,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = arguments.settings()?;
     let (name, mut program) = program(arguments)?;
     arguments.stored.choose(&mut program)?;
+    if arguments.traffic.worst {
+        return worst::run(arguments, &name, &program);
+    }
     let methods = arguments.traffic.methods();
     let io = arguments.effort.io.unwrap_or_default();
     let subject = Subject { methods, io, program };

@@ -2,12 +2,13 @@
 //! against the device.
 
 mod capture;
+pub(crate) mod contract;
 mod curve;
 pub(crate) mod export;
 mod import;
 pub(crate) mod measure;
 mod model;
-mod predict;
+pub(crate) mod predict;
 mod verify;
 
 use std::num::ParseFloatError;
@@ -49,6 +50,7 @@ enum Verb {
     Import(import::Arguments),
     Model(model::Arguments),
     Predict(predict::Arguments),
+    Contract(contract::Arguments),
     Verify(verify::Arguments),
     Export(export::Arguments),
     Curve(curve::Arguments),
@@ -60,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Verb::Import(arguments) => import::run(arguments),
         Verb::Model(arguments) => model::run(arguments),
         Verb::Predict(arguments) => predict::run(arguments),
+        Verb::Contract(arguments) => contract::run(arguments),
         Verb::Verify(arguments) => verify::run(arguments),
         Verb::Export(arguments) => export::run(arguments),
         Verb::Curve(arguments) => curve::run(arguments),

@@ -49,8 +49,9 @@ impl Comparison {
     /// right.
     pub fn holds(self, value: f64, limit: f64) -> bool {
         // To a user, 0.1 % and 0.001 are equal, although the floating-point numbers may differ by
-        // rounding.
-        let equal = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
+        // rounding. An infinite value, such as that of a bound, equals only itself.
+        let is_close = (value - limit).abs() <= 1e-12 * value.abs().max(limit.abs());
+        let equal = value == limit || (is_close && value.is_finite() && limit.is_finite());
         match self {
             Self::Less => value < limit && !equal,
             Self::LessOrEqual => value < limit || equal,
@@ -299,6 +300,21 @@ mod tests {
         assert!(loss.holds(0.0, Some(0.0)) && !loss.holds(1e-6, Some(0.0)));
         // Ten percent more than a negative base lies above it.
         assert!(slower.holds(-0.95, Some(-1.0)) && !slower.holds(-0.85, Some(-1.0)));
+    }
+
+    #[test]
+    fn an_infinite_value_is_above_every_limit_and_equals_none() {
+        for (text, holds) in [
+            ("rtt.p50 < 5ms", false),
+            ("rtt.p50 <= 5ms", false),
+            ("rtt.p50 == 5ms", false),
+            ("rtt.p50 > 5ms", true),
+            ("rtt.p50 >= 5ms", true),
+            ("rtt.p50 != 5ms", true),
+        ] {
+            let condition = parse(text).expect("a condition");
+            assert_eq!(condition.holds(f64::INFINITY, None), holds, "{text}");
+        }
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub mod exposure;
 mod fairness;
 pub mod histogram_text;
 mod mean;
+mod non_negative;
 mod order;
 mod proportion;
 mod region;
@@ -66,6 +67,7 @@ pub use equivalence::{
 };
 pub use fairness::jain_index;
 pub use mean::{Difference, Estimate, mean, standard_deviation, student_t};
+pub use non_negative::non_negative_fit;
 pub use order::{Ordered, Ranks, can_state};
 pub use proportion::{proportion, shares};
 pub use region::{Overlap, Region, RegionError};

@@ -23,6 +23,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Instant, SystemTime};
 
+use pipeline::Switch;
 use rand::RngExt;
 
 use super::conduct::{Bench, BenchError, ConductError, Ending, Watch, conduct, stability};
@@ -34,6 +35,7 @@ use crate::campaign::{
 };
 use manual::Manual;
 use memory::MemoryBench;
+pub use memory::{Repeat, TimedPacket};
 use network::Wires;
 use open_vswitch::OpenVSwitch;
 use openflow_switch::{OpenFlowSwitch, listen};
@@ -109,6 +111,38 @@ pub fn measure(job: &Job<'_>, watch: &mut (dyn Watch + Send)) -> Result<Measured
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("measure".to_owned()).stack_size(8 << 20);
         let spawned = thread.spawn_scoped(scope, || on_thread(job, watch));
+        let spawned = spawned.map_err(|source| BenchError::System {
+            what: "starting a thread".to_owned(),
+            source,
+        })?;
+        spawned.join().unwrap_or(Err(MeasureError::Thread))
+    })
+}
+
+/// Times a packet that passes a switch in memory again and again, as a campaign with the device
+/// `memory` times its packets. `prepare` returns the switch.
+///
+/// # Errors
+/// Returns a [`MeasureError`] if the switch cannot be prepared or refuses the packet, or if the
+/// processor has no suitable clock.
+pub fn time_packet(
+    prepare: &(dyn Fn() -> Result<Switch, String> + Sync),
+    repeat: &Repeat<'_>,
+) -> Result<Vec<TimedPacket>, MeasureError> {
+    let work = || -> Result<Vec<TimedPacket>, MeasureError> {
+        let [generator, _] = machine::cores(None)?;
+        machine::stay_on(generator)?;
+        let bench = MemoryBench::new(ProgramPath::Interpreter, [0, 1], 0)?;
+        let mut switch = prepare().map_err(|problem| BenchError::Device {
+            device: "pipeline in memory".to_owned(),
+            problem,
+        })?;
+        bench.repeated(&mut switch, repeat).map_err(MeasureError::from)
+    };
+    // The thread is pinned to a core, which the caller's thread must not be.
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("measure".to_owned()).stack_size(8 << 20);
+        let spawned = thread.spawn_scoped(scope, work);
         let spawned = spawned.map_err(|source| BenchError::System {
             what: "starting a thread".to_owned(),
             source,

@@ -3,7 +3,6 @@ use p4lang::compile_text;
 use p4lang::preprocess::{DiskFiles, Options};
 
 use super::*;
-use crate::Level;
 
 /// An Ethernet and IPv4 router: one table with two actions.
 const ROUTER: &str = r#"
@@ -103,6 +102,44 @@ fn a_router_has_three_paths() {
     found.sort();
     expected.sort();
     assert_eq!(found, expected);
+}
+
+#[test]
+fn paths_make_only_permitted_choices() {
+    let compiled = compile_text("router.p4", ROUTER, &Options::default(), &DiskFiles);
+    let program = compiled.program.expect("a program");
+    let count = |permits: Permits<'_>| paths_where(&program, permits).expect("paths").len();
+    assert_eq!(count(&|_| true), 3);
+    // The first action of the table is `route`.
+    let routes = |choice| matches!(choice, Choice::Action { position: 0, .. });
+    assert_eq!(count(&|choice| !routes(choice)), 2);
+    let routed = paths_where(&program, &|choice| match choice {
+        Choice::Action { .. } => routes(choice),
+        // The first case is that of IPv4.
+        Choice::Case { case, .. } => case == 0,
+        Choice::Side { .. } => true,
+    });
+    let routed = routed.expect("paths");
+    assert_eq!(routed.len(), 1);
+    assert_eq!(routed[0].parts.get("compute subtract 8"), Some(&1));
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Case { case: 0, .. })), 1);
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Side { side: 0, .. })), 2);
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Side { .. })), 0);
+}
+
+#[test]
+fn a_statement_has_the_parts_of_its_own() {
+    let compiled = compile_text("router.p4", ROUTER, &Options::default(), &DiskFiles);
+    let program = compiled.program.expect("a program");
+    let own = OwnParts::new(&program);
+    let ingress = program.controls.iter().find(|control| control.name == "I").expect("ingress");
+    // The condition counts without the table in its block.
+    assert_eq!(own.of_statement(&ingress.body[0]), parts(&[("branch", 1)]));
+    let table = program.tables.iter().position(|table| !table.keys.is_empty()).expect("a table");
+    let table = TableId(u32::try_from(table).expect("a number"));
+    assert_eq!(own.of_table(table), parts(&[("table lpm 32", 1)]));
+    let start = program.parsers[0].start;
+    assert_eq!(own.of_state(ParserId(0), start), parts(&[("select 16", 1)]));
 }
 
 #[test]

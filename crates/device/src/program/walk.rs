@@ -11,7 +11,7 @@ use ir::{
 
 use super::validity::{KnownSlots, Passed, Slots, Validity};
 use super::ways::{Ended, Record, Way, Ways, split};
-use super::{Overview, Path, PathError};
+use super::{Choice, Overview, Parts, Path, PathError, Permits};
 
 /// The largest number of different partial paths that are followed at the same time.
 const MAX: usize = 4096;
@@ -19,10 +19,13 @@ const MAX: usize = 4096;
 /// extract a header stack.
 const VISITS: u32 = 8;
 
-/// Returns all paths through a program, each with its parts: the statements, tables and headers
-/// that cost time.
-pub(super) fn program(program: &Program) -> Result<Vec<Path>, PathError> {
-    let walker = Walker::new(program, Record::new(true));
+/// Returns the paths through a program that make only permitted choices, each with its parts: the
+/// statements, tables and headers that cost time.
+pub(super) fn program<'p>(
+    program: &'p Program,
+    permits: Permits<'p>,
+) -> Result<Vec<Path>, PathError> {
+    let walker = Walker { permits, ..Walker::new(program, Record::new(true)) };
     let ways = walker.package(&program.main, walker.record.start(true))?;
     // The state of a finished path has no further effect. Clearing it lets more paths merge.
     let ways = walker.record.map(ways, |way| {
@@ -53,16 +56,83 @@ pub(super) fn overview(program: &Program) -> Result<Overview, PathError> {
     found.ok_or(PathError::None)
 }
 
-struct Walker<'p> {
+pub(super) struct Walker<'p> {
     program: &'p Program,
     excerpts: Excerpts<'p>,
     slots: Slots<'p>,
     record: Record,
+    /// Returns whether paths may make a choice. Those that may not are not followed.
+    permits: Permits<'p>,
 }
 
 impl<'p> Walker<'p> {
-    fn new(program: &'p Program, record: Record) -> Self {
-        Self { program, excerpts: Excerpts::new(program), slots: Slots::new(program), record }
+    pub(super) fn new(program: &'p Program, record: Record) -> Self {
+        Self {
+            program,
+            excerpts: Excerpts::new(program),
+            slots: Slots::new(program),
+            record,
+            permits: &|_| true,
+        }
+    }
+
+    /// Returns the parts of a statement, without those of the statements inside it, of the actions
+    /// of a table, and of what it calls. Of several outcomes, returns those with the most parts.
+    pub(super) fn own_parts(&self, statement: &Statement) -> Parts {
+        let kind = match &statement.kind {
+            StatementKind::If { condition, .. } => StatementKind::If {
+                condition: condition.clone(),
+                then: Block::default(),
+                otherwise: Block::default(),
+            },
+            StatementKind::Switch { subject, .. } => StatementKind::Switch {
+                subject: subject.clone(),
+                cases: Vec::new(),
+                default: Block::default(),
+            },
+            StatementKind::For { condition, .. } => StatementKind::For {
+                before_condition: Block::default(),
+                condition: condition.clone(),
+                update: Block::default(),
+                body: Block::default(),
+            },
+            StatementKind::ApplyTable { .. }
+            | StatementKind::CallAction { .. }
+            | StatementKind::CallFunction { .. }
+            | StatementKind::CallControl { .. }
+            | StatementKind::CallParser { .. } => return Parts::new(),
+            other => other.clone(),
+        };
+        let bare = Statement { location: statement.location, kind };
+        let ways = self.statement(&bare, self.record.start(false)).unwrap_or_default();
+        let most =
+            self.record.paths(ways).into_iter().max_by_key(|path| -> u64 {
+                path.parts.values().map(|count| u64::from(*count)).sum()
+            });
+        most.map(|path| path.parts).unwrap_or_default()
+    }
+
+    /// Returns the part that stands for the application of a table.
+    pub(super) fn table_part(&self, id: TableId) -> String {
+        let table = &self.program.tables[id.index()];
+        let keys = table
+            .keys
+            .iter()
+            .map(|key| format!("{} {}", key.match_kind.name(), self.width(key.expression.type_id)));
+        let part = format!("table {}", keys.collect::<Vec<_>>().join(", "));
+        part.trim_end().to_owned()
+    }
+
+    /// Returns the part that stands for the selection of the next state of a parser, or `None` if
+    /// the next state is fixed.
+    pub(super) fn select_part(&self, transition: &Transition) -> Option<String> {
+        match transition {
+            Transition::Direct(_) => None,
+            Transition::Select { subjects, .. } => {
+                let width: u64 = subjects.iter().map(|subject| self.width(subject.type_id)).sum();
+                Some(format!("select {width}"))
+            }
+        }
     }
 }
 
@@ -163,7 +233,7 @@ impl Walker<'_> {
             let mut next: BTreeMap<StateId, Ways> = BTreeMap::new();
             for (at, ways) in under_way {
                 let ways = self.entered(id, at, ways);
-                for (target, ways) in self.state(&parser.states[at.index()], ways, &mut done)? {
+                for (target, ways) in self.state(id, at, ways, &mut done)? {
                     next.entry(target).or_default().extend(ways);
                 }
             }
@@ -213,14 +283,16 @@ impl Walker<'_> {
         false
     }
 
-    /// Extends partial paths by one parser state. Returns those that continue, grouped by their
-    /// next state, and adds those that ended to `done`.
+    /// Extends partial paths by the parser state `at`. Returns those that continue, grouped by
+    /// their next state, and adds those that ended to `done`.
     fn state(
         &self,
-        state: &ir::State,
+        parser: ParserId,
+        at: StateId,
         ways: Ways,
         done: &mut Ways,
     ) -> Result<BTreeMap<StateId, Ways>, PathError> {
+        let state = &self.program.parsers[parser.index()].states[at.index()];
         let (open, closed) = split(ways);
         self.record.merge(done, closed);
         let mut onward = BTreeMap::new();
@@ -231,12 +303,11 @@ impl Walker<'_> {
         let open = self.record.map(open, |way| self.record.decide(way, &decision));
         let (mut open, closed) = split(self.block(&state.body, open)?);
         self.record.merge(done, closed);
-        if let Transition::Select { subjects, .. } = &state.transition {
-            let width: u64 = subjects.iter().map(|subject| self.width(subject.type_id)).sum();
-            let part = format!("select {width}");
+        if let Some(part) = self.select_part(&state.transition) {
             open = self.record.map(open, |way| self.record.add(way, &part));
         }
-        for target in targets(&state.transition) {
+        let permits = |case| (self.permits)(Choice::Case { parser, state: at, case });
+        for target in targets(&state.transition, &permits) {
             match target {
                 Target::State(next) => {
                     onward.insert(next, open.clone());
@@ -290,6 +361,8 @@ impl Walker<'_> {
             }
             StatementKind::Reset(_) => ways,
             StatementKind::If { condition, then, otherwise } => {
+                let then = self.permits_side(statement, 1).then_some(then);
+                let otherwise = self.permits_side(statement, 0).then_some(otherwise);
                 self.condition(condition, then, otherwise, ways)?
             }
             StatementKind::Switch { cases, default, subject } => {
@@ -302,8 +375,14 @@ impl Walker<'_> {
                     };
                     self.record.map(ways.clone(), |way| self.record.decide(way, &decision))
                 };
-                let mut all = self.block(default, of("default"))?;
-                for case in cases {
+                let mut all = match self.permits_side(statement, 0) {
+                    true => self.block(default, of("default"))?,
+                    false => Ways::new(),
+                };
+                for (number, case) in cases.iter().enumerate() {
+                    if !self.permits_side(statement, number + 1) {
+                        continue;
+                    }
                     let labels: Vec<String> = case
                         .values
                         .iter()
@@ -319,6 +398,11 @@ impl Walker<'_> {
                 let ways = self.block(before_condition, ways)?;
                 let ways = one(self.expression(condition, ways), "branch".to_owned());
                 let mut all = ways.clone();
+                if !self.permits_side(statement, 1) {
+                    return Ok(self.record.map(all, |way| {
+                        self.record.decide(way, "a loop, not run");
+                    }));
+                }
                 let ways = self.record.map(self.block(body, ways)?, |way| {
                     if way.state.ended == Ended::Left {
                         way.state.ended = Ended::No;
@@ -429,11 +513,18 @@ impl Walker<'_> {
         })
     }
 
+    /// Returns whether paths may take a side of a branch.
+    fn permits_side(&self, branch: &Statement, side: usize) -> bool {
+        branch.location.is_none_or(|at| (self.permits)(Choice::Side { at, side }))
+    }
+
+    /// Extends partial paths by a condition and the block that follows. A block that paths may not
+    /// run is `None`.
     fn condition(
         &self,
         condition: &Expression,
-        then: &Block,
-        otherwise: &Block,
+        then: Option<&Block>,
+        otherwise: Option<&Block>,
         ways: Ways,
     ) -> Result<Ways, PathError> {
         let ways =
@@ -460,8 +551,12 @@ impl Walker<'_> {
                 }
             }
         }
-        let mut all = self.block(then, yes)?;
-        self.record.merge(&mut all, self.block(otherwise, no)?);
+        let mut all = Ways::new();
+        for (block, ways) in [(then, yes), (otherwise, no)] {
+            if let Some(block) = block {
+                self.record.merge(&mut all, self.block(block, ways)?);
+            }
+        }
         limited(&all, || format!("the condition {}", self.excerpts.expression(condition)))?;
         Ok(all)
     }
@@ -521,14 +616,13 @@ impl Walker<'_> {
     fn table(&self, id: TableId, ways: Ways) -> Result<Ways, PathError> {
         let table = &self.program.tables[id.index()];
         let ways = self.block(&table.before_keys, ways)?;
-        let keys = table
-            .keys
-            .iter()
-            .map(|key| format!("{} {}", key.match_kind.name(), self.width(key.expression.type_id)));
-        let part = format!("table {}", keys.collect::<Vec<_>>().join(", "));
-        let ways = self.record.map(ways, |way| self.record.add(way, part.trim_end()));
+        let part = self.table_part(id);
+        let ways = self.record.map(ways, |way| self.record.add(way, &part));
         let mut all = Ways::new();
-        for reference in &table.actions {
+        for (position, reference) in table.actions.iter().enumerate() {
+            if !(self.permits)(Choice::Action { table: id, position }) {
+                continue;
+            }
             let action = &self.program.actions[reference.action.index()];
             let decision = format!("{}: {}", table.name, action.name);
             let chosen = self.record.map(ways.clone(), |way| self.record.decide(way, &decision));
@@ -606,9 +700,16 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MAX { Err(PathError::TooMany { most: MAX, place: place() }) } else { Ok(()) }
 }
 
-/// Returns the distinct targets of a parser transition.
-fn targets(transition: &Transition) -> Vec<Target> {
-    let mut targets: Vec<Target> = transition.targets().collect();
+/// Returns the distinct targets of a parser transition, without those to which only cases lead that
+/// are not permitted.
+fn targets(transition: &Transition, permits: &dyn Fn(usize) -> bool) -> Vec<Target> {
+    let mut targets: Vec<Target> = match transition {
+        Transition::Direct(target) => vec![*target],
+        Transition::Select { cases, .. } => {
+            let permitted = cases.iter().enumerate().filter(|(number, _)| permits(*number));
+            permitted.map(|(_, case)| case.target).collect()
+        }
+    };
     targets.sort_by_key(|target| format!("{target:?}"));
     targets.dedup();
     targets

@@ -227,8 +227,8 @@ fn negative_differences_are_reported_and_clipped() {
 #[test]
 fn rates_are_combined_by_semantics_and_no_packet_counts_twice() {
     let mut campaign = campaign(&Plan::default(), &shifts);
-    // A packet of 64 bytes takes 10.24 µs, 5.12 µs more with one function, and 10.24 µs more with
-    // the other.
+    // A packet of 64 bytes takes 10.24 µs, 5.12 µs more with a single function, and 10.24 µs more
+    // with the other.
     rate(&mut campaign, 0, 50_000_000);
     let place = |name: &str| {
         let cells = campaign.description.cells.iter();

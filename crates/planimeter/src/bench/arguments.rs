@@ -58,6 +58,9 @@ Examples:
   Between packet sockets, beside a worker that forwards without a program:
     planimeter bench --path compiled --io veth
 
+  The costliest packets and entries, with what they were predicted to cost:
+    planimeter bench programs/router.p4 --worst
+
   Some flows more often than others:
     planimeter bench --path compiled --entries 2^20 --skew 1.1
 
@@ -117,6 +120,31 @@ pub(super) struct Traffic {
                      describes the file, and examples/bench/middleblock.toml is one."
     )]
     pub(super) scenarios: Option<PathBuf>,
+    /// Search for the packets and entries that cost most, and measure them beside the prediction
+    #[arg(
+        long,
+        requires = "program",
+        conflicts_with_all = [
+            "entries", "traffic", "scenarios", "skew", "any_core", "method", "cores", "io", "load", "threshold",
+        ],
+        long_help = "Search for the packets and entries that cost most, for packets of 64, 256, 1024 and 1514 bytes or of \
+                     --packet-size, and measure them beside the prediction. The costs of the program's parts are fitted to \
+                     the cycles of generated packets, and a solver finds the costliest feasible paths. Each packet is \
+                     measured for a tenth of --time in each repetition, without other packets and entries. Programs are \
+                     those that planimeter testgen executes."
+    )]
+    pub(super) worst: bool,
+    /// Predict the costs of --worst by this device model instead of fitting them
+    #[arg(
+        long,
+        value_name = "MODEL",
+        requires = "worst",
+        long_help = "Predict the costs of --worst by this model, which planimeter device model -o wrote, instead of fitting \
+                     them to generated packets. Packets have the length of the model's setting; if it has several, \
+                     --packet-size selects one (without the frame check sequence of 4 bytes). Each part of the program \
+                     costs as much as the costliest function of the model that contains it, at the median."
+    )]
+    pub(super) model: Option<PathBuf>,
     /// Draw flows by Zipf's law with this exponent, up to 10; 0 draws all equally often [0]
     #[arg(long, value_name = "EXPONENT", value_parser = skew)]
     skew: Option<f64>,
@@ -299,6 +327,11 @@ impl Traffic {
     pub(super) fn packet_size(&self) -> usize {
         self.packet_size.unwrap_or(84)
     }
+
+    /// Returns the length that `--packet-size` names, or `None` without the flag.
+    pub(super) fn given_packet_size(&self) -> Option<usize> {
+        self.packet_size
+    }
 }
 
 /// The maximum number of flows of a measurement, which is half the maximum size of a table.
@@ -333,6 +366,11 @@ mod tests {
         let given = |line| given(line).expect("understood");
         assert!(given("bench --cores 100000").settings().is_err());
         assert_eq!(given("bench --skew 0.9").settings().expect("settings").skew, 0.9);
+        for line in
+            ["bench --worst", "bench a.p4 --worst --entries 8", "bench a.p4 --worst --cores 2"]
+        {
+            assert!(Arguments::try_parse_from(line.split(' ')).is_err(), "{line}");
+        }
         for line in ["bench --entries 2^28", "bench --entries 2^40"] {
             assert!(given(line).traffic.entries().is_err(), "{line}");
         }

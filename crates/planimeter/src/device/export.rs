@@ -64,7 +64,7 @@ pub(super) struct Arguments {
 
 /// The way in which a device executes the functions that a packet needs.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Working {
+pub(super) enum Working {
     Pipelined,
     RunToCompletion,
     BurstDelay,

@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Reads a device model from the JSON file at `path`.
-pub(super) fn read(path: &Path) -> Result<Model, Failure> {
+pub(crate) fn read(path: &Path) -> Result<Model, Failure> {
     let wrong =
         |error: &dyn std::fmt::Display| Failure::input(format!("{}: {error}", path.display()));
     if path.is_dir() {

@@ -264,3 +264,31 @@ fn a_scenario_that_does_not_fit_the_program_is_named_with_its_place() {
         assert!(stderr(&output).contains(expected), "{to}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn the_costliest_packets_are_measured_beside_their_prediction() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run");
+    let path = run.to_string_lossy();
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/l2.p4");
+    let program = program.to_string_lossy();
+    let some = ["--worst", "--path", "interpreter", "--packet-size", "64", "-o", &path];
+    let output = bench(&[&[&*program][..], &SHORT[..], &some].concat());
+    let words = stdout(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.contains("no cycle counter") {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), "SKIPPED: --worst needs a cycle counter");
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(words.contains("the path that is predicted to cost most"), "{words}");
+    // The scripts are tests of the program, whose packets have the length.
+    let script = run.join("worst-interpreter-64-1.stf");
+    let text = fs::read_to_string(&script).expect("a script");
+    let packet = text.lines().find_map(|line| line.strip_prefix("packet ")).expect("a packet");
+    let digits = packet.split(' ').nth(1).expect("digits");
+    assert_eq!(digits.len(), 128, "{text}");
+    let script = script.to_string_lossy();
+    let replayed = planimeter("stf", &[&*program, &*script]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", stderr(&replayed));
+}

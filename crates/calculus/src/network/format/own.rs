@@ -48,6 +48,7 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         builder.data_unit(Unit { name: node.text()?.to_owned(), size: units.data.clone() });
     }
     let mut ids = HashMap::new();
+    let mut labels: Vec<Label> = Vec::new();
     for node in fields.get("server").map_or(Ok(&[][..]), Node::list)? {
         let (server, outlined) = server(node, &units, &common)?;
         let name = server.name.clone();
@@ -55,6 +56,10 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         let id = builder.server(server);
         if outlined {
             builder.outlined(Part::Server(id));
+        }
+        if let Some(text) = node.any_fields()?.get("rests-on") {
+            let (server, text) = (name.clone(), text.text()?.to_owned());
+            labels.push(Label { id, server, text, flows: Vec::new() });
         }
         ids.entry(name).or_insert(id);
     }
@@ -65,6 +70,9 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         if let Some(class) = classes.get_mut(&flow.priority) {
             class.has_flows = true;
             flow.maximum_delay.get_or_insert_with(|| class.maximum_delay.clone());
+        }
+        for label in labels.iter_mut().filter(|label| flow.path.contains(&label.id)) {
+            label.flows.push(flow.name.clone());
         }
         let id = builder.flow(flow);
         if outlined {
@@ -81,11 +89,34 @@ pub(super) fn network(root: &Node<'_>) -> Result<Network, FormatError> {
         }
         builder.link(link);
     }
+    labels.iter().filter_map(Label::note).for_each(|note| builder.note(note));
     let network = builder.build()?;
     let Some(node) = fields.get("clocks") else { return Ok(network) };
     network
         .by_clocks(&clocks(node, &units)?)
         .map_err(|error| node.fault(format!("do not fit: {error}")))
+}
+
+/// The label of a server: what its service curve stands for.
+struct Label {
+    id: ServerId,
+    server: String,
+    text: String,
+    /// The names of the flows that visit the server.
+    flows: Vec<String>,
+}
+
+impl Label {
+    /// Returns a remark on the bounds that rest on the server, or `None` without flows.
+    fn note(&self) -> Option<String> {
+        let flows = match self.flows.as_slice() {
+            [] => return None,
+            [one] => format!("flow '{one}'"),
+            [first, others @ ..] => format!("flow '{first}' and {} more", others.len()),
+        };
+        let Self { server, text, .. } = self;
+        Some(format!("the bounds of {flows} rest on server '{server}', {text}"))
+    }
 }
 
 /// Reads the ports of a file, and adds their queues to the servers by name.
@@ -216,6 +247,7 @@ fn server(node: &Node<'_>, units: &Units, common: &Common) -> Result<(Server, bo
         "packetizer",
         "regulator",
         "eliminates",
+        "rests-on",
     ];
     let fields = node.fields(&known)?;
     let above =

@@ -625,3 +625,15 @@ fn what_reading_takes_grows_with_the_file_and_no_faster() {
         );
     }
 }
+
+#[test]
+fn what_a_server_rests_on_is_noted_with_its_flows() {
+    let label = "multiplexing = \"arbitrary\"\nrests-on = \"a contract; confidence 97 %\"\n";
+    let text = OWN.replace("multiplexing = \"arbitrary\"\n", label);
+    let network = read(&text, Format::Toml).expect("a network");
+    let note = "the bounds of flow 'f' rest on server 'a', a contract; confidence 97 %";
+    assert_eq!(network.notes(), [note]);
+    assert!(read(OWN, Format::Toml).expect("a network").notes().is_empty());
+    let number = text.replace("\"a contract; confidence 97 %\"", "97");
+    assert!(read(&number, Format::Toml).is_err());
+}

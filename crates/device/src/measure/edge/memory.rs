@@ -39,6 +39,28 @@ pub(super) struct MemoryBench {
     marks_interrupts: bool,
 }
 
+/// A packet that passes a switch again and again.
+#[derive(Debug, Clone, Copy)]
+pub struct Repeat<'r> {
+    /// The port by which the packet arrives.
+    pub port: u32,
+    /// The bytes of the packet, without frame check sequence.
+    pub frame: &'r [u8],
+    /// The number of first passes, whose delays are not recorded.
+    pub warm_up: u32,
+    /// The number of passes whose delays are recorded.
+    pub packets: u32,
+}
+
+/// The time that a switch took for a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedPacket {
+    /// The time from the arrival of the packet to the last packet that it makes.
+    pub delay: Picoseconds,
+    /// Whether the processor was interrupted meanwhile.
+    pub interrupted: bool,
+}
+
 /// The duration of a piece of work in cycles, and whether an interrupt occurred during it.
 #[derive(Clone, Copy)]
 struct Window {
@@ -113,6 +135,28 @@ impl MemoryBench {
     /// Returns the frequency of the cycle counter in cycles per second.
     pub(super) fn frequency(&self) -> f64 {
         self.counter.frequency()
+    }
+
+    /// Times a packet that passes a switch again and again, as [`Bench::run`] times its packets.
+    pub(super) fn repeated(
+        &self,
+        switch: &mut Switch,
+        repeat: &Repeat<'_>,
+    ) -> Result<Vec<TimedPacket>, BenchError> {
+        let mut timed = Vec::with_capacity(repeat.packets as usize);
+        for number in 0..repeat.warm_up.saturating_add(repeat.packets) {
+            let (outcome, window) =
+                self.timed(|| switch.process(repeat.port, repeat.frame, Duration::ZERO));
+            self.control(Some(window));
+            outcome.map_err(failed)?;
+            if number >= repeat.warm_up {
+                timed.push(TimedPacket {
+                    delay: Picoseconds(self.counter.picoseconds(window.cycles)),
+                    interrupted: window.interrupted,
+                });
+            }
+        }
+        Ok(timed)
     }
 
     /// Loads the program of a task, and installs its rules.

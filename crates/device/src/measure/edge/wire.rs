@@ -437,12 +437,12 @@ mod tests {
             // Stalls of 20 mean intervals before, and of up to 3 within a transmission.
             now = now.max(due) + if number % 97 == 0 { 20.0 * GAP } else { 0.0 };
             due += GAP * random.random_range(SHORTEST..2.0 - SHORTEST);
-            let began = now;
+            let start = now;
             let took = if number % 31 == 0 { 3.0 * GAP } else { 0.9 * GAP };
-            stamps.push(began + took * random.random_range(0.0..1.0));
-            now = began + took * 1.0;
-            let [began, ended] = [began, now].map(|time| Duration::from_nanos(time as u64));
-            due = due.max(earliest(GAP, began, ended));
+            stamps.push(start + took * random.random_range(0.0..1.0));
+            now = start + took * 1.0;
+            let [start, ended] = [start, now].map(|time| Duration::from_nanos(time as u64));
+            due = due.max(earliest(GAP, start, ended));
         }
         // The number of packets in any window of time is at most 3 + 2 per mean interval.
         for (first, from) in stamps.iter().enumerate() {
