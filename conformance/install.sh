@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Installs the programs that others wrote and that our tests drive.
+# Installs the peers: programs of other authors that the tests run.
 #
 #     conformance/install.sh [PEER...]
 #
-# The names of peers are in the list `all` below; without arguments, all of them are installed. iproute2,
-# which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet and Chromium
-# come from the system's packages, grpc-java through Maven, and the rest from PyPI, in the versions
-# that the files in conformance/peers name, each into a folder of its own under conformance/.peers or,
-# if it is set, under $PLANIMETER_PEERS. A peer that is installed in that version is left alone. Peers
-# that could not be installed are named at the end; the exit status is then 1.
+# The names of peers are in the list `all` below. Without arguments, all of them are installed.
+# iproute2, which makes network namespaces, Open vSwitch and its test controller, iperf3, Mininet
+# and Chromium come from the system's packages, grpc-java through Maven, and the rest from PyPI.
+# Versions are those in the files in conformance/peers. Each peer has a folder of its own under
+# conformance/.peers or, if it is set, under $PLANIMETER_PEERS. A peer that is installed in that
+# version already is not installed again. Peers that could not be installed are named at the end,
+# and the exit status is then 1.
 set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# Tries the sample programs of a checkout of p4c on Planimeter, and prints what passes as tables in Markdown:
+# Tries the sample programs of a checkout of p4c on Planimeter, and prints the results as tables in
+# Markdown:
 #
 #     conformance/p4c.sh PATH [FOLDER]
 #
 # PATH is the checkout, or any folder with the same layout under testdata/:
 #
-#   p4_16_samples/NAME.p4                             must compile
-#   p4_16_samples/NAME.stf                            its packets must come out as the script says, on the interpreter and in
-#                                                     machine code, all forms of which are compared with the interpreter
-#   p4_16_samples_outputs/NAME.p4.p4info.txtpb        must be the P4Info that is generated (also .p4info.txt)
-#   p4_16_errors/NAME.p4                              must be refused
+#   p4_16_samples/NAME.p4                       must compile
+#   p4_16_samples/NAME.stf                      its packets must leave as the script expects, on the
+#                                               interpreter and as machine code; all forms of
+#                                               machine code are compared with the interpreter
+#   p4_16_samples_outputs/NAME.p4.p4info.txtpb  must equal the generated P4Info (also .p4info.txt)
+#   p4_16_errors/NAME.p4                        must be refused
 #
-# FOLDER [p4c-results] gets results.tsv, with a line for each trial, and log/, with the output of each that did not pass. The
-# command is $PLANIMETER, or target/release/planimeter, or planimeter on PATH. A trial ends after $SECONDS_EACH [60] seconds.
-# The exit status is 0 if all trials passed, 1 if one did not, 2 if nothing could be tried.
+# FOLDER [p4c-results] receives results.tsv, with a line for each trial, and log/, with the output
+# of each trial that did not pass. The command is $PLANIMETER, or target/release/planimeter, or
+# planimeter on PATH. A trial ends after $SECONDS_EACH [60] seconds. The exit status is 0 if all
+# trials passed, 1 if one did not, and 2 if nothing could be tried.
 set -euo pipefail
 
 usage() {
@@ -55,7 +58,8 @@ architecture() {
     esac
 }
 
-# Tries one thing. Arguments: SUITE PROGRAM. Appends a line to results.tsv: suite, architecture, program, outcome, reason.
+# Runs one trial. Arguments: SUITE PROGRAM. Appends a line to results.tsv: suite, architecture,
+# program, outcome, reason.
 try() {
     local suite=$1 program=$2 name architecture log status=0 outcome reason=
     name=$(basename -- "$program" .p4)

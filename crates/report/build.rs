@@ -1,4 +1,5 @@
-//! Tells the crate how it is optimised, so that it can mark figures of an unoptimised build.
+//! Passes the level of optimisation to the crate, so that it can mark figures of an unoptimised
+//! build.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -2,8 +2,8 @@
 
 /// Mutates an input of `size` bytes in `data`, and returns the new length, at most `max_size`.
 ///
-/// The mutations are those of libFuzzer, which knows the compared values of its last inputs. Without
-/// the feature `libfuzzer` they are changes of single bytes and of runs of bytes.
+/// The mutations are those of libFuzzer, which knows the compared values of its last inputs.
+/// Without the feature `libfuzzer` they are changes of single bytes and of runs of bytes.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     #[cfg(feature = "libfuzzer")]
     {

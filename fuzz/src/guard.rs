@@ -24,7 +24,7 @@ const SLOTS: usize = 1 << 18;
 #[derive(Debug)]
 pub struct Guarding;
 
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static REQUESTS: AtomicUsize = AtomicUsize::new(0);
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static IN_USE: [AtomicBool; SLOTS] = [const { AtomicBool::new(false) }; SLOTS];
 static RANGE: OnceLock<usize> = OnceLock::new();
@@ -76,7 +76,7 @@ unsafe impl GlobalAlloc for Guarding {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if SIZES.contains(&layout.size())
             && layout.align() <= PAGE
-            && ASKED.fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_IN)
+            && REQUESTS.fetch_add(1, Ordering::Relaxed).is_multiple_of(ONE_IN)
             && let Some(block) = guarded(layout)
         {
             return block;

@@ -1,8 +1,9 @@
-//! The fuzz targets, and what they share: mutators that keep the structure of an input, and a switch
-//! to send packets through.
+//! The fuzz targets, and what they share: mutators that keep the structure of an input, and a
+//! switch to send packets through.
 //!
-//! `tests/corpus.rs` runs each target on its corpus and on some mutations of it, with the other tests
-//! of the workspace. With the feature `libfuzzer`, each has an executable that `cargo fuzz` builds.
+//! `tests/corpus.rs` runs each target on its corpus and on some mutations of it, with the other
+//! tests of the workspace. With the feature `libfuzzer`, each has an executable that `cargo fuzz`
+//! builds.
 //!
 //! An input is always a file or the bytes that a user or a peer would provide. A corpus therefore
 //! consists of ordinary files, and an input that breaks a target can be passed to `planimeter`

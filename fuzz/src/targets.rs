@@ -36,8 +36,8 @@ pub struct Target {
     pub mutate: Option<Mutate>,
 }
 
-/// Mutates an input in place. The arguments are a buffer, the length of the input in it, the maximum
-/// length of the result, and a seed. Returns the length of the result.
+/// Mutates an input in place. The arguments are a buffer, the length of the input in it, the
+/// maximum length of the result, and a seed. Returns the length of the result.
 pub type Mutate = fn(&mut [u8], usize, usize, u32) -> usize;
 
 /// All targets.

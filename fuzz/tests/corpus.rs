@@ -1,5 +1,5 @@
-//! Runs every target on its corpus, and on mutations of it, whose seed is printed. The guided search
-//! for inputs that reach new code is that of `.ci/fuzz`.
+//! Runs every target on its corpus, and on mutations of it, whose seed is printed. The guided
+//! search for inputs that reach new code is that of `.ci/fuzz`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -176,10 +176,10 @@ fn a_rank_that_is_killed_or_paused_is_named_in_bounded_time() {
             folder.join("result.json").is_file() || all[0].try_wait().is_some()
         });
         assert!(ended && all[0].try_wait().is_none(), "{}", all[0].output());
-        let began = Instant::now();
+        let start = Instant::now();
         all[2].signal(signal);
         wait(&mut all[0], Duration::from_secs(90));
-        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
         let result = result(&folder);
         assert_eq!(
             result["completion"]["state"], "partial",

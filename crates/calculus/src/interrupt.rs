@@ -32,7 +32,8 @@ const STEPS_PER_CHECK: u32 = 1 << 10;
 /// Computations call [`Stop::is_stopped`] about once for each millisecond of work, from all of
 /// their threads.
 pub trait Stop: Send + Sync {
-    /// Returns whether computations must stop. Once it has returned `true`, it must go on to do so.
+    /// Returns whether computations must stop. Once it has returned `true`, it must continue to
+    /// return `true`.
     fn is_stopped(&self) -> bool;
 }
 
@@ -156,8 +157,8 @@ impl Interrupt {
 
 /// Returns whether the interrupt of this thread is set.
 pub(crate) fn is_set() -> bool {
-    // A condition of the caller's own may run an operation on curves itself, with another interrupt,
-    // so the thread's interrupt is not borrowed meanwhile.
+    // A condition of the caller's own may run an operation on curves itself, with another
+    // interrupt, so the thread's interrupt is not borrowed meanwhile.
     Interrupt::of_thread().is_set()
 }
 

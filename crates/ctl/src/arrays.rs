@@ -18,7 +18,7 @@ use p4runtime::proto::v1::{
 /// The largest number of cells that one command reads or writes by index.
 const MOST_CELLS: u64 = 1 << 20;
 
-/// A counter or meter that a name stands for.
+/// The counter or meter that a name denotes.
 pub(crate) enum Place<'s> {
     /// An array with this id and number of cells.
     Array { id: u32, size: Option<u64> },
@@ -52,7 +52,8 @@ pub(crate) fn meter<'s>(schema: &'s Schema, name: &str) -> Result<Place<'s>, Com
     table_or(found, table.or_else(|| find("table", name, has_one).ok()), direct)
 }
 
-/// Returns the table, or the error that no array was found, with the names of `direct` too.
+/// Returns the table if there is one. Otherwise adds the names of `direct` to the known names of
+/// the error, and returns the error.
 fn table_or<'s>(
     error: CommandError,
     table: Option<&'s Table>,
@@ -73,7 +74,8 @@ fn table_or<'s>(
     })
 }
 
-/// Takes the index of a cell, or a range of them. Returns `[None]` for all cells if there is none.
+/// Takes the index of a cell, or a range of them. Returns `[None]`, which stands for all cells, if
+/// there is no index.
 pub(crate) fn cells(
     words: &mut Operands,
     size: Option<u64>,
@@ -330,7 +332,7 @@ pub(crate) fn write_register(
     put_register(session, register, cells, &data)
 }
 
-/// `register reset`: sets cells of a register to their first value.
+/// `register reset`: sets cells of a register to their initial value.
 pub(crate) fn reset_register(
     session: &mut Session<'_>,
     mut words: Operands,

@@ -14,7 +14,7 @@ pub use bmv2::SIMPLE_SWITCH;
 /// A function that runs a command.
 pub(crate) type Run = fn(&mut Session<'_>, Operands, &mut Sink<'_>) -> Result<(), CommandError>;
 
-/// How a command is carried out.
+/// The way in which a command is carried out.
 #[derive(Clone, Copy)]
 pub(crate) enum Support {
     /// A function runs it.

@@ -168,7 +168,7 @@ fn of_table(
         Some((action(schema, &table.actions, given.get(at)?)?, given.get(at + 1..)?))
     });
     match (has("FIELD=VALUE"), has("ACTION"), call) {
-        // The parameters of simple_switch_CLI have no names, and its keys come behind the action.
+        // In simple_switch_CLI, parameters have no names, and the key follows the action.
         (false, true, Some((action, rest))) if command.name.contains(' ') => {
             parameters(action.params.iter().map(|param| param.name.as_str()), rest)
         }
@@ -223,8 +223,8 @@ fn parameters<'n>(names: impl Iterator<Item = &'n str>, given: &[&str]) -> Vec<S
     names.filter(|name| !is_given(name)).map(|name| format!("{name}=")).collect()
 }
 
-/// Returns `FIELD=` for each field that has no value yet. A field has a short name if no other
-/// field ends with it, and its full name once a part of that is written.
+/// Returns `FIELD=` for each field that has no value yet. Uses the short name of a field if no
+/// other field ends with it and the word to complete is its beginning, and the full name otherwise.
 fn fields(fields: &[MatchField], given: &[&str], begun: &str) -> Vec<String> {
     let is_given = |field: &&MatchField| {
         given.iter().any(|word| {

@@ -16,7 +16,7 @@ pub enum PushAction {
     Verify,
     /// The pipeline is checked, and stored for a later commit.
     Save,
-    /// The pipeline takes effect, and the entries of the old one are gone.
+    /// The pipeline takes effect, and the entries of the old one are deleted.
     Commit,
     /// The pipeline takes effect, and entries are kept as far as possible.
     Reconcile,
@@ -114,7 +114,7 @@ pub trait Device {
     /// Returns an error if the device refuses, or has no service for them.
     fn about(&mut self) -> Result<switch::GetSwitchResponse, DeviceError>;
 
-    /// Returns the queues of ports; those of all ports for an empty list.
+    /// Returns the queues of ports, or those of all ports if the list is empty.
     ///
     /// # Errors
     /// Returns an error if the device refuses, or has no service for queues.
@@ -131,7 +131,7 @@ pub trait Device {
     ) -> Result<switch::SetQueuesResponse, DeviceError>;
 
     /// Runs the packet of a request through the program as if it had arrived on a port. The outcome
-    /// has a trace if the request says what that has.
+    /// has a trace if the request states the contents of the trace.
     ///
     /// # Errors
     /// Returns an error if the device refuses, or has no service for injected packets.

@@ -103,7 +103,7 @@ pub(crate) fn send(
     Ok(session.device.send(packet)?)
 }
 
-/// Returns whether a field of packet_out only fills the header up.
+/// Returns whether a field of the packet_out header is only padding.
 fn is_padding(field: &PacketField) -> bool {
     let name = field.name.trim_start_matches('_');
     name.starts_with("pad") || field.name.starts_with('_')

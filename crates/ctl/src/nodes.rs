@@ -1,9 +1,9 @@
 //! The nodes of multicast groups, which simple_switch_CLI has and P4Runtime has not.
 //!
-//! In BMv2, a group is a set of nodes, and a node is a replication id with ports and link aggregation
-//! groups. In P4Runtime, a group is a list of replicas. A session keeps the nodes and writes the
-//! replicas. A link aggregation group takes one copy, by its first port; the other ports are backups
-//! of that one (P4Runtime 1.5), so that the copy leaves by the first port that is up.
+//! In BMv2, a group is a set of nodes, and a node is a replication id with ports and link
+//! aggregation groups. In P4Runtime, a group is a list of replicas. A session keeps the nodes and
+//! writes the replicas. A link aggregation group takes one copy, by its first port; the other ports
+//! are backups of that one (P4Runtime 1.5), so that the copy leaves by the first port that is up.
 
 use crate::error::CommandError;
 use entities::value::encode;

@@ -113,7 +113,7 @@ pub(crate) fn set(
     change(session, &[port], &|lines| lines.push(line.clone()), sink)
 }
 
-/// Changes the queues of ports by lines that replace settings of the present ones.
+/// Changes the queues of ports by lines, whose settings replace the current ones.
 pub(crate) fn change(
     session: &mut Session<'_>,
     ports: &[u32],
@@ -169,8 +169,8 @@ fn put(
     Ok(())
 }
 
-/// Takes the options about traces: `--trace`, `--values` for one with all values, and
-/// `--all-outcomes` for one of everything that could happen.
+/// Takes the options about traces: `--trace`, `--values` for a trace with all values, and
+/// `--all-outcomes` for a trace of all outcomes that the packet could have.
 fn tracing(words: &mut Operands) -> Option<Tracing> {
     let (is_traced, values, all_outcomes) =
         (words.flag("trace"), words.flag("values"), words.flag("all-outcomes"));

@@ -18,11 +18,11 @@ use std::sync::Arc;
 pub enum Item {
     /// An entity of the device.
     Entity(Box<v1::Entity>),
-    /// What a program did with an injected packet.
+    /// The trace of an injected packet.
     Trace {
         /// The trace.
         trace: Box<Trace>,
-        /// Whether all values are of interest, beside tables and actions.
+        /// Whether all values are shown, in addition to tables and actions.
         has_values: bool,
     },
     /// Any other result.
@@ -62,7 +62,7 @@ impl<'d> Session<'d> {
     /// Starts a session, and reads the pipeline of the device.
     ///
     /// # Errors
-    /// Returns an error if the device does not tell its pipeline.
+    /// Returns an error if the device does not report its pipeline.
     pub fn new(device: &'d mut dyn Device, is_dry: bool) -> Result<Self, CommandError> {
         let mut session = Self {
             device,

@@ -15,7 +15,7 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// `pipeline push`: gives the device a pipeline.
+/// `pipeline push`: pushes a pipeline to the device.
 pub(crate) fn push(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -58,7 +58,7 @@ pub(crate) fn put(
     }
 }
 
-/// `pipeline commit`: makes the pipeline effective that was pushed with `--save`.
+/// `pipeline commit`: commits the pipeline that was pushed with `--save`.
 pub(crate) fn commit(
     session: &mut Session<'_>,
     words: Operands,
@@ -116,7 +116,7 @@ fn replicated() -> [v1::Entity; 2] {
     ]
 }
 
-/// `dump`: shows all state that commands can restore, in the order in which they can.
+/// `dump`: shows all state that commands can restore, in an order in which they restore it.
 pub(crate) fn dump(
     session: &mut Session<'_>,
     words: Operands,
@@ -163,7 +163,7 @@ pub(crate) fn clear(
     session.delete_all(found.into_iter().map(only_key))
 }
 
-/// Returns what identifies an entity.
+/// Returns an entity with only the fields that identify it.
 fn only_key(found: v1::Entity) -> v1::Entity {
     match found.entity {
         Some(Kind::ActionProfileMember(member)) => {

@@ -6,6 +6,7 @@
 use std::{
     future::{Future, poll_fn},
     marker::PhantomData,
+    net::SocketAddr,
     pin::{Pin, pin},
     sync::{Arc, Weak},
     task::{Context, Poll, Waker},
@@ -84,6 +85,15 @@ const USER_AGENT: &str = concat!("grpc-rust-planimeter/", env!("CARGO_PKG_VERSIO
 /// on the scheme.
 const SCHEMES: [&str; 2] = ["http://", "https://"];
 
+/// The addresses of the two ends of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ends {
+    /// The address of the client.
+    pub local: SocketAddr,
+    /// The address of the server.
+    pub remote: SocketAddr,
+}
+
 /// A client's connection on which calls can be made. Clones share the connection, which closes when
 /// all clones and streams have been dropped.
 #[derive(Clone)]
@@ -91,6 +101,7 @@ pub struct Line {
     http2: SendRequest<Bytes>,
     streams: Arc<dyn Streams>,
     origin: Uri,
+    ends: Ends,
     /// The maximum size of a response in bytes.
     response_limit: usize,
 }
@@ -115,19 +126,21 @@ impl Line {
             let (host, port) = (host(&origin), origin.port_u16().unwrap_or_default());
             let socket = TcpStream::connect((host, port)).await?;
             socket.set_nodelay(true)?;
+            let ends = Ends { local: socket.local_addr()?, remote: socket.peer_addr()? };
             // If the system refuses this option, the connection still works.
             let _ = crate::tcp::send_unpaced(&socket);
             let gate = Arc::new(Gate::default());
             let socket = Socket::new(socket, Arc::clone(&gate));
             let limit = options.response_limit;
+            let target = Target { origin: origin.clone(), ends };
             match tls {
-                None => handshake(socket, gate, origin.clone(), limit).await,
+                None => handshake(socket, gate, target, limit).await,
                 Some(mut config) => {
                     config.alpn_protocols = vec![b"h2".to_vec()];
                     let named = options.tls.as_ref().and_then(|tls| tls.server_name.as_deref());
                     let name = ServerName::try_from(named.unwrap_or(host).to_owned())?;
                     let socket = TlsConnector::from(Arc::new(config)).connect(name, socket).await?;
-                    handshake(socket, gate, origin.clone(), limit).await
+                    handshake(socket, gate, target, limit).await
                 }
             }
         };
@@ -141,6 +154,11 @@ impl Line {
     /// need.
     pub fn origin(&self) -> &Uri {
         &self.origin
+    }
+
+    /// Returns the addresses of the connection.
+    pub fn ends(&self) -> Ends {
+        self.ends
     }
 
     /// Returns whether calls can be made on the connection: it is open, and the server has not
@@ -263,10 +281,16 @@ fn host(origin: &Uri) -> &str {
     origin.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
 }
 
+/// The server of a connection.
+struct Target {
+    origin: Uri,
+    ends: Ends,
+}
+
 async fn handshake<T>(
     socket: T,
     gate: Arc<Gate>,
-    origin: Uri,
+    target: Target,
     response_limit: usize,
 ) -> Result<Line, Cause>
 where
@@ -285,7 +309,8 @@ where
     let shared = Shared::new(Dialled(connection), gate, None);
     let streams: Arc<dyn Streams> = Arc::new(Arc::downgrade(&shared));
     tokio::spawn(poll_fn(move |context| shared.poll(context, || false)));
-    Ok(Line { http2, streams, origin, response_limit })
+    let Target { origin, ends } = target;
+    Ok(Line { http2, streams, origin, ends, response_limit })
 }
 
 /// A connection, independent of its transport, on which calls can begin.

@@ -18,7 +18,8 @@
 //! use std::time::Duration;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let options = DialOptions { tls: None, timeout: Duration::from_secs(5), response_limit: 4 << 20 };
+//! let timeout = Duration::from_secs(5);
+//! let options = DialOptions { tls: None, timeout, response_limit: 4 << 20 };
 //! // A client that tonic generated takes the line in the place of a channel.
 //! let line = Line::connect("127.0.0.1:9559", &options).await?;
 //! println!("connected to {}", line.origin());

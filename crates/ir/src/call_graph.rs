@@ -127,9 +127,9 @@ impl Graph {
         self.blocks.push(deepest);
     }
 
-    /// Returns a callable that calls itself, directly or through others, or `None` if there is none.
-    /// `open` holds the number of callees of each callable that are on a cycle of calls or lead to
-    /// one.
+    /// Returns a callable that calls itself, directly or through others, or `None` if there is
+    /// none. `open` holds the number of callees of each callable that are on a cycle of calls or
+    /// lead to one.
     fn recursive(&self, open: &[usize]) -> Option<usize> {
         // Each of these callables has such a callee, so following one call after another ends on a
         // cycle. The callable that is met first again is on it; the first one may only lead there.

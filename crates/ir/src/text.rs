@@ -4,16 +4,19 @@
 //! actions, functions and states of a parser with equal names are distinguished by the suffixes
 //! `~1`, `~2` and so on, in the order of their list. This form cannot be read back; JSON can.
 
+mod expression;
+
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use super::{
     ActionCall, ActionId, ActionScope, Annotation, AnnotationBody, AnnotationValue, Architecture,
-    Argument, BinaryOperator, Block, CompositeKind, Control, EntryStore, Expression,
-    ExpressionKind, ExternCallee, KeySet, Package, PackageValue, Parameter, Parser, Place, Program,
-    Projection, Replicas, Statement, StatementKind, Table, TableImplementation, Target, Transition,
-    Type, TypeId, UnaryOperator, UpdateMethod, UserTypeId, UserTypeKind, Value, VariableId,
+    Argument, Block, CompositeKind, Control, EntryStore, Expression, ExternCallee, KeySet, Package,
+    PackageValue, Parameter, Parser, Place, Program, Replicas, Statement, StatementKind, Table,
+    TableImplementation, Target, Transition, Type, TypeId, UpdateMethod, UserTypeId, UserTypeKind,
+    Value, VariableId,
 };
+use expression::Literal;
 
 impl Program {
     /// Returns the whole program as readable text.
@@ -730,148 +733,6 @@ impl<'p> Printer<'p> {
     fn type_name(&self, type_id: TypeId) -> String {
         self.program.type_name(type_id)
     }
-
-    fn place(&self, place: &Place) -> String {
-        let program = self.program;
-        let mut text = self.variable(place.variable);
-        let mut current = program.variables.get(place.variable.index()).map(|v| v.type_id);
-        for step in &place.path {
-            match step {
-                Projection::Field(position) => {
-                    let field = current
-                        .and_then(|type_id| program.types.composite(type_id))
-                        .and_then(|composite| composite.fields.get(*position as usize));
-                    match field {
-                        Some(field) => {
-                            let _ = write!(text, ".{}", field.name);
-                        }
-                        None => {
-                            let _ = write!(text, ".{position}");
-                        }
-                    }
-                    current = field.map(|field| field.type_id);
-                }
-                Projection::Element(index) => {
-                    let _ = write!(text, "[{}]", self.expression(index));
-                    current = program.stack_element(current);
-                }
-                Projection::Next => {
-                    text.push_str(".next");
-                    current = program.stack_element(current);
-                }
-                Projection::Last => {
-                    text.push_str(".last");
-                    current = program.stack_element(current);
-                }
-                Projection::Slice { high, low } => {
-                    let _ = write!(text, "[{high}:{low}]");
-                }
-            }
-        }
-        text
-    }
-
-    fn key_set<T>(&self, set: &KeySet<T>, print: impl Fn(&Self, &T) -> String) -> String {
-        match set {
-            KeySet::Any => "_".to_owned(),
-            KeySet::Exact(value) => print(self, value),
-            KeySet::Mask { value, mask } => {
-                format!("{} &&& {}", print(self, value), print(self, mask))
-            }
-            KeySet::Range { low, high } => format!("{} .. {}", print(self, low), print(self, high)),
-            KeySet::ValueSet(id) => self
-                .program
-                .value_sets
-                .get(id.index())
-                .map_or("?", |set| set.name.as_str())
-                .to_owned(),
-        }
-    }
-
-    /// Formats a constant of type `type_id`. Members of enumerations, errors and actions are
-    /// printed by name.
-    fn value(&self, type_id: TypeId, value: &Value) -> String {
-        let types = &self.program.types;
-        match (types.get(type_id), value) {
-            (Type::Error, Value::Error(position)) => self
-                .program
-                .errors
-                .get(*position as usize)
-                .map_or_else(|| Literal(value).to_string(), |name| format!("error.{name}")),
-            (Type::Enum(id), Value::Enum(position)) => types
-                .enums
-                .get(id.index())
-                .and_then(|all| Some((all, all.members.get(*position as usize)?)))
-                .map_or_else(
-                    || Literal(value).to_string(),
-                    |(all, member)| format!("{}.{member}", all.name),
-                ),
-            (Type::ActionRun(table), Value::Bits(bits)) => self
-                .program
-                .tables
-                .get(table.index())
-                .and_then(|table| table.actions.get(usize::try_from(bits.to_u128()?).ok()?))
-                .map_or_else(
-                    || Literal(value).to_string(),
-                    |reference| self.action_name(reference.action),
-                ),
-            (_, Value::Composite(values)) => {
-                let fields = types.composite(type_id).map(|composite| &composite.fields);
-                let values: Vec<String> = values
-                    .iter()
-                    .enumerate()
-                    .map(|(position, value)| match fields.and_then(|fields| fields.get(position)) {
-                        Some(field) => self.value(field.type_id, value),
-                        None => Literal(value).to_string(),
-                    })
-                    .collect();
-                format!("{{{}}}", values.join(", "))
-            }
-            _ => Literal(value).to_string(),
-        }
-    }
-
-    fn expression(&self, expression: &Expression) -> String {
-        match &expression.kind {
-            ExpressionKind::Constant(value) => self.value(expression.type_id, value),
-            ExpressionKind::Read(place) => self.place(place),
-            ExpressionKind::Unary(operator, operand) => {
-                let sign = match operator {
-                    UnaryOperator::Negate => "-",
-                    UnaryOperator::Complement => "~",
-                    UnaryOperator::Not => "!",
-                };
-                format!("{sign}{}", self.expression(operand))
-            }
-            ExpressionKind::Binary(operator, left, right) => format!(
-                "({} {} {})",
-                self.expression(left),
-                operator_sign(*operator),
-                self.expression(right)
-            ),
-            ExpressionKind::Slice { operand, high, low } => {
-                format!("{}[{high}:{low}]", self.expression(operand))
-            }
-            ExpressionKind::Cast(operand) => {
-                format!("({}){}", self.type_name(expression.type_id), self.expression(operand))
-            }
-            ExpressionKind::Conditional { condition, then, otherwise } => format!(
-                "({} ? {} : {})",
-                self.expression(condition),
-                self.expression(then),
-                self.expression(otherwise)
-            ),
-            ExpressionKind::IsValid(place) => format!("{}.isValid()", self.place(place)),
-            ExpressionKind::LastIndex(place) => format!("{}.lastIndex", self.place(place)),
-            ExpressionKind::Composite(values) | ExpressionKind::Stack(values) => {
-                let values: Vec<String> =
-                    values.iter().map(|value| self.expression(value)).collect();
-                format!("({}){{{}}}", self.type_name(expression.type_id), values.join(", "))
-            }
-            ExpressionKind::Invalid => format!("({}){{#}}", self.type_name(expression.type_id)),
-            ExpressionKind::PacketLength => "packet.length()".to_owned(),
-        }
-    }
 }
 
 impl Program {
@@ -912,36 +773,6 @@ impl Program {
     }
 }
 
-/// Formats a constant without its type, so that errors and members of enumerations appear as
-/// numbers.
-struct Literal<'v>(&'v Value);
-
-impl fmt::Display for Literal<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Value::Bits(bits) => {
-                let sign = if bits.is_signed() { 's' } else { 'w' };
-                write!(formatter, "{}{sign}{}", bits.width(), bits.to_bigint())
-            }
-            Value::Bool(value) => write!(formatter, "{value}"),
-            Value::Error(position) => write!(formatter, "error#{position}"),
-            Value::Enum(position) => write!(formatter, "enum#{position}"),
-            Value::String(text) => write!(formatter, "{text:?}"),
-            Value::Integer(value) => write!(formatter, "{value}"),
-            Value::Composite(values) => {
-                formatter.write_char('{')?;
-                for (position, value) in values.iter().enumerate() {
-                    if position > 0 {
-                        formatter.write_str(", ")?;
-                    }
-                    write!(formatter, "{}", Literal(value))?;
-                }
-                formatter.write_char('}')
-            }
-        }
-    }
-}
-
 fn annotation_text(annotation: &Annotation) -> String {
     let value = |value: &AnnotationValue| match value {
         AnnotationValue::String(text) => format!("{text:?}"),
@@ -961,31 +792,5 @@ fn annotation_text(annotation: &Annotation) -> String {
                 values.iter().map(|(key, of)| format!("{key} = {}", value(of))).collect();
             format!("@{name}[{}]", values.join(", "))
         }
-    }
-}
-
-fn operator_sign(operator: BinaryOperator) -> &'static str {
-    match operator {
-        BinaryOperator::Add => "+",
-        BinaryOperator::Subtract => "-",
-        BinaryOperator::Multiply => "*",
-        BinaryOperator::Divide => "/",
-        BinaryOperator::Modulo => "%",
-        BinaryOperator::SaturatingAdd => "|+|",
-        BinaryOperator::SaturatingSubtract => "|-|",
-        BinaryOperator::BitAnd => "&",
-        BinaryOperator::BitOr => "|",
-        BinaryOperator::BitXor => "^",
-        BinaryOperator::ShiftLeft => "<<",
-        BinaryOperator::ShiftRight => ">>",
-        BinaryOperator::Concatenate => "++",
-        BinaryOperator::Equal => "==",
-        BinaryOperator::NotEqual => "!=",
-        BinaryOperator::Less => "<",
-        BinaryOperator::LessOrEqual => "<=",
-        BinaryOperator::Greater => ">",
-        BinaryOperator::GreaterOrEqual => ">=",
-        BinaryOperator::And => "&&",
-        BinaryOperator::Or => "||",
     }
 }

@@ -11,8 +11,8 @@ pub(crate) struct List<F> {
     pub(crate) file: F,
     pub(crate) number: Number,
     pub(crate) tip: Tip,
-    /// The sequence number of the last record that is known to be on the storage medium. The heads of
-    /// later records repeat it.
+    /// The sequence number of the last record that is known to be on the storage medium. The heads
+    /// of later records repeat it.
     pub(crate) durable: Sequence,
     /// The sequence number of the last record that a mark in the header names as synced.
     pub(crate) marked: Sequence,

@@ -3,14 +3,14 @@
 //! The crate offers three interfaces to the same bytes:
 //!
 //! * [`wire`]: views over a message that read or change a field in place and allocate nothing, and
-//!   emitters that append a whole packet-in or packet-out; for the paths that run millions of times
-//!   a second.
+//!   emitters that append a whole packet-in or packet-out; for code that runs millions of times a
+//!   second.
 //! * [`v1_0::Message`] and [`v1_3::Message`]: owned representations of every message, which decode
 //!   and encode byte-exactly; for everything else.
-//! * [`framing`] and [`handshake`]: what lies between a byte stream and those messages, as state
-//!   machines that are handed bytes and time and hand bytes back.
+//! * [`framing`] and [`handshake`]: the steps between a byte stream and those messages, as state
+//!   machines whose inputs are bytes and time and whose outputs are bytes.
 //!
-//! A switch and a controller that agree on a version, with no more than bytes between them:
+//! In this example, a switch and a controller agree on a version and exchange nothing but bytes:
 //!
 //! ```
 //! use openflow::framing::Framer;
@@ -18,14 +18,16 @@
 //! use openflow::v1_0::{FragmentHandling, SwitchConfig};
 //! use openflow::{DatapathId, Version};
 //!
-//! let mut switch = Handshake::switch(&[Version::V1_0, Version::V1_3], SwitchIdentity::new(DatapathId(1)));
+//! let versions = [Version::V1_0, Version::V1_3];
+//! let mut switch = Handshake::switch(&versions, SwitchIdentity::new(DatapathId(1)));
 //! let config = SwitchConfig { flags: FragmentHandling::NORMAL, miss_send_len: 128 };
 //! let mut controller = Handshake::controller(&[Version::V1_3], config);
 //! let (mut to_controller, mut to_switch) = (Vec::new(), Vec::new());
 //! switch.start(&mut to_controller);
 //! controller.start(&mut to_switch);
 //! while !(to_controller.is_empty() && to_switch.is_empty()) {
-//!     let (at_controller, at_switch) = (std::mem::take(&mut to_controller), std::mem::take(&mut to_switch));
+//!     let at_controller = std::mem::take(&mut to_controller);
+//!     let at_switch = std::mem::take(&mut to_switch);
 //!     for frame in Framer::new().frames(&at_controller) {
 //!         controller.receive(frame?, &mut to_switch)?;
 //!     }
@@ -38,8 +40,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Nothing here panics on bad bytes or allocates more than in proportion to what it was given;
-//! errors name the field and its offset in the message.
+//! No function panics on invalid bytes or allocates more than in proportion to its input. Errors
+//! name the field and its offset in the message.
 
 #[macro_use]
 mod structure;

@@ -14,6 +14,7 @@ mod flow;
 mod headers;
 mod json;
 mod objects;
+mod operand;
 mod parser;
 mod pipeline;
 mod primitive;

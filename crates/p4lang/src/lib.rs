@@ -26,14 +26,18 @@
 //!     control V(inout headers_t h, inout metadata_t m) { apply {} }
 //!     control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
 //!         action forward(bit<9> port) { s.egress_spec = port; }
-//!         table stations { key = { h.ethernet.destination: exact; } actions = { forward; NoAction; } }
+//!         table stations {
+//!             key = { h.ethernet.destination: exact; }
+//!             actions = { forward; NoAction; }
+//!         }
 //!         apply { stations.apply(); }
 //!     }
 //!     control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
 //!     control D(packet_out p, in headers_t h) { apply { p.emit(h.ethernet); } }
 //!     V1Switch(P(), V(), I(), E(), V(), D()) main;
 //! ";
-//! let compiled = p4lang::compile_text("switch.p4", text, &Options::default(), &MemoryFiles::default());
+//! let files = MemoryFiles::default();
+//! let compiled = p4lang::compile_text("switch.p4", text, &Options::default(), &files);
 //! let program = compiled.program.as_ref().ok_or_else(|| compiled.messages(Style::Plain))?;
 //! assert_eq!(program.tables[0].name, "I.stations");
 //! let p4info = p4lang::p4info::generate(program).map_err(|errors| format!("{errors:?}"))?;

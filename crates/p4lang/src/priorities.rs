@@ -10,8 +10,8 @@ pub(crate) struct Scale {
 }
 
 /// Returns a number for each priority of a program, such that the larger number wins. Only the
-/// order matters. Numbers are kept as far as they fit, then shifted, and otherwise replaced by their
-/// ranks, so that different priorities never become equal.
+/// order matters. Numbers are kept as far as they fit, then shifted, and otherwise replaced by
+/// their ranks, so that different priorities never become equal.
 pub(crate) fn numbers(priorities: &[i64], scale: Scale) -> Vec<u32> {
     // 128 bits contain all sums and differences of three numbers of 64 bits.
     let wide: Vec<i128> = priorities.iter().copied().map(i128::from).collect();

@@ -680,7 +680,7 @@ fn table_names(info: &P4Info) -> Vec<&str> {
     names(info.tables.iter().map(|table| table.preamble.as_ref()))
 }
 
-// p4c's pass `TagGlobalActions` gives a dotted name only to actions without `@name`. Then
+// p4c's pass `TagGlobalActions` assigns a dotted name only to actions without `@name`. Then
 // `LocalizeActions` copies the actions into each control, and `HierarchicalNames` prefixes relative
 // names with that of the control.
 #[test]

@@ -12,7 +12,7 @@ mod stream;
 use std::time::Duration;
 
 pub use grpc::QueueLimit;
-pub use grpc::client::ConnectError;
+pub use grpc::client::{ConnectError, Ends};
 use grpc::client::{DialOptions, Line};
 pub use grpc::tls::{ClientTls, TlsError};
 use prost_types::Any;
@@ -156,8 +156,8 @@ impl Client {
             .max_decoding_message_size(self.response_limit)
     }
 
-    /// Returns this client for a role (`""` for the default role), which later calls carry. Calls that
-    /// only read need no stream.
+    /// Returns this client for a role (`""` for the default role), which later calls carry. Calls
+    /// that only read need no stream.
     #[must_use]
     pub fn with_role(self, role: &str) -> Self {
         Self { role: role.to_owned(), ..self }
@@ -167,6 +167,12 @@ impl Client {
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.line.is_open()
+    }
+
+    /// Returns the addresses of the connection.
+    #[must_use]
+    pub fn ends(&self) -> Ends {
+        self.line.ends()
     }
 
     /// Opens the stream and arbitrates for a role (`""` for the default role). All later calls

@@ -59,7 +59,7 @@ pub struct About {
 pub struct DeviceQueues {
     /// The configuration of the ports that have queues.
     pub configuration: Configuration,
-    /// The state of the same ports.
+    /// The states of the ports that have queues.
     pub states: BTreeMap<u32, PortState>,
     /// The number of changes since the device was started.
     pub revision: u64,
@@ -74,7 +74,7 @@ pub struct PortState {
     pub lateness: Option<Lateness>,
 }
 
-/// The time by which packets left a port later than the model of its queues has it.
+/// The lateness of packets that left a port, relative to the model of its queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     /// The number of packets that left.
@@ -106,13 +106,13 @@ pub struct QueuesSet {
     pub revision: u64,
 }
 
-/// The treatment of what injected packets lead to.
+/// The treatment of the changes and the output packets that injected packets cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Treatment {
-    /// Changes of the switch's state last. The packets that leave are only returned.
+    /// Changes of the switch's state persist. The packets that leave are only returned.
     #[default]
     Returned,
-    /// Changes of the switch's state last. The packets that leave are transmitted too.
+    /// Changes of the switch's state persist. The packets that leave are returned and transmitted.
     Sent,
     /// The switch's state stays as it is. The packets that leave are only returned.
     Tried,
@@ -162,7 +162,7 @@ impl Treatment {
 pub struct Injection {
     /// The packets with their ports.
     pub packets: Vec<switch::InjectedPacket>,
-    /// The treatment of what the packets lead to.
+    /// The treatment of the changes and the output packets that the packets cause.
     pub treatment: Treatment,
     /// The contents of the packets' traces, if they are wanted.
     pub tracing: Option<switch::Tracing>,

@@ -77,6 +77,39 @@ pub(crate) fn update(schema: &Schema, update: &v1::Update) -> Result<Option<Upda
     Ok(Some(Update { kind, entity }))
 }
 
+/// Converts an entity that a device returned to a Read. Returns `None` for a counter cell without a
+/// value.
+///
+/// # Errors
+/// Returns an error if the program lacks the object that the entity belongs to, or if the entity
+/// does not fit it.
+pub fn found(schema: &Schema, entity: &v1::Entity) -> Result<Option<Entity>, EntityError> {
+    let kind = match &entity.entity {
+        Some(Message::TableEntry(entry)) => {
+            return entry::found(schema, entry).map(|entry| Some(Entity::Entry(entry)));
+        }
+        Some(
+            Message::ActionProfileMember(_)
+            | Message::ActionProfileGroup(_)
+            | Message::PacketReplicationEngineEntry(_)
+            | Message::DigestEntry(_),
+        ) => UpdateType::Insert,
+        Some(
+            Message::ExternEntry(_)
+            | Message::DirectCounterEntry(_)
+            | Message::DirectMeterEntry(_)
+            | Message::CounterEntry(_)
+            | Message::MeterEntry(_)
+            | Message::RegisterEntry(_)
+            | Message::ValueSetEntry(_),
+        )
+        | None => UpdateType::Modify,
+    };
+    // The rest is as in an update of that kind.
+    let written = v1::Update { r#type: kind as i32, entity: Some(entity.clone()) };
+    Ok(update(schema, &written)?.map(|update| update.entity))
+}
+
 /// Converts a table entry that the program declares, which may be constant.
 pub(crate) fn initial_entry(
     schema: &Schema,

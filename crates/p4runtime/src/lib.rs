@@ -43,12 +43,14 @@
 //! use p4runtime::p4info::Schema;
 //! use p4runtime::proto::config::{P4Info, Preamble, Table};
 //!
-//! let preamble = Preamble { id: 0x0200_0001, name: "ingress.routes".to_owned(), ..Preamble::default() };
+//! let name = "ingress.routes".to_owned();
+//! let preamble = Preamble { id: 0x0200_0001, name, ..Preamble::default() };
 //! let table = Table { preamble: Some(preamble), size: 1024, ..Table::default() };
 //! let schema = Schema::new(P4Info { tables: vec![table.clone()], ..P4Info::default() })?;
 //! assert_eq!(schema.p4info().tables[0].size, 1024);
 //! // Two tables with the same id are refused.
-//! assert!(Schema::new(P4Info { tables: vec![table.clone(), table], ..P4Info::default() }).is_err());
+//! let tables = vec![table.clone(), table];
+//! assert!(Schema::new(P4Info { tables, ..P4Info::default() }).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -70,7 +72,8 @@ pub mod store;
 
 pub use conversion::data::{data as read_data, message as data_message};
 pub use conversion::{
-    action_message, field_message, idle_entry as read_idle_entry, message as entity_message,
+    action_message, field_message, found as read_entity, idle_entry as read_idle_entry,
+    message as entity_message,
 };
 pub use entities::value;
 pub use protos as proto;

@@ -38,7 +38,7 @@ const EXAMINED: usize = 100_000;
 /// The values by which an entity is referred to, in the order of the target's fields.
 type Tuple = Box<[Box<[u8]>]>;
 
-/// A reference, or what it may refer to: the number of the target, and the values.
+/// A reference, or a row to which a reference may refer: the number of the target, and the values.
 type Named = (usize, Tuple);
 
 /// The identity of an entity that takes part in references.
@@ -51,7 +51,8 @@ enum EntityId {
     CloneSession(u32),
 }
 
-/// What an entity refers to, and as what it is referred to.
+/// The references that an entity makes, and the names (rows) by which other entities can refer to
+/// it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Held {
     references: Vec<Named>,
@@ -71,11 +72,12 @@ pub(crate) struct References {
     declared: Declared,
     held: HashMap<EntityId, Held>,
     counts: HashMap<Named, Counts>,
-    /// What the entities changed by the present batch held before, the latest last.
+    /// The previous references and rows of the entities that the current batch has changed, in the
+    /// order of the changes.
     undo: Vec<(EntityId, Option<Held>)>,
 }
 
-/// A change of what an entity holds.
+/// A change of an entity's references and rows.
 #[derive(Debug)]
 struct Change {
     id: EntityId,
@@ -125,7 +127,8 @@ impl References {
         }
     }
 
-    /// Returns what an entity holds, or `None` if it takes no part in references.
+    /// Returns the references and rows of an entity, or `None` if the entity takes no part in
+    /// references.
     fn of(&self, entity: &Entity) -> Option<(EntityId, Held)> {
         let mut held = Held::default();
         let id = match entity {
@@ -306,7 +309,7 @@ impl References {
         shown
     }
 
-    /// Replaces what an entity holds, and returns what it held before.
+    /// Replaces the references and rows of an entity, and returns the previous ones.
     fn replace(&mut self, id: EntityId, held: Option<Held>) -> Option<Held> {
         let held = held.filter(|held| *held != Held::default());
         if let Some(held) = &held {

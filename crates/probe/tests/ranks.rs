@@ -165,12 +165,12 @@ fn a_rank_that_dies_ends_the_run_with_what_is_there() {
             let dies = interrupt.clone();
             scope.spawn(move || {
                 let live = Arc::new(Live::default());
-                let (seen, told) = (live.clone(), dies.clone());
+                let (seen, signal) = (live.clone(), dies.clone());
                 std::thread::spawn(move || {
                     while seen.phase() != probe::Phase::Measuring {
                         std::thread::sleep(Duration::from_millis(2));
                     }
-                    told.store(true, Ordering::Relaxed);
+                    signal.store(true, Ordering::Relaxed);
                 });
                 let _ = probe::follow(config, &live, &dies, &mut Group::from(bad));
             });
@@ -303,8 +303,9 @@ fn assert_due_stays_due(result: &RunResult, cause: &str) {
     assert!(counts.unsent >= lost.due, "{counts:?}");
     assert!(counts.unanswered_share().is_some_and(|share| share > 0.25), "{counts:?}");
     assert_eq!(trial.verdict.saturated, Saturated::Probe, "{:?}", trial.verdict);
-    let told = trial.notes.iter().any(|note| note.contains("What rank 2 measured is lost with it"));
-    assert!(told, "{:?}", trial.notes);
+    let is_noted =
+        trial.notes.iter().any(|note| note.contains("What rank 2 measured is lost with it"));
+    assert!(is_noted, "{:?}", trial.notes);
 }
 
 #[test]

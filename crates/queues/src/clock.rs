@@ -30,8 +30,8 @@ impl Clock {
         Nanos(saturated(self.exactly_full().saturating_sub(spare).div_ceil(self.rate())))
     }
 
-    /// Takes tokens out of the bucket. `from` is the time from which they could have been taken, so
-    /// the bucket has lost what came after it was full and before `from`.
+    /// Takes tokens out of the bucket. `from` is the earliest time at which the packet could have
+    /// taken them: tokens that would have arrived at a full bucket before `from` are lost.
     pub(crate) fn take(&mut self, from: Nanos, tokens: u64) {
         if from.0 > self.full {
             (self.full, self.remainder) = (from.0, 0);
@@ -47,8 +47,8 @@ impl Clock {
         self.set_full(self.exactly_full().saturating_sub(u128::from(tokens) * SECOND));
     }
 
-    /// Returns the bucket of another limit, which goes on with the tokens that this one holds at
-    /// `from`, as far as it can hold them. A debt remains and is paid at the other rate.
+    /// Returns a bucket for another limit, which starts with the tokens that this one holds at
+    /// `from`, up to its own capacity. A debt remains and is paid at the other rate.
     pub(crate) fn changed(&self, limit: Limit, from: Nanos) -> Self {
         // Tokens are counted in units of one token divided by a second in nanoseconds, in which a
         // nanosecond adds exactly the rate.
@@ -137,7 +137,8 @@ mod tests {
         assert_eq!(clock.holds(300), Nanos(1100));
     }
 
-    /// Tests that putting back what was taken leaves no trace, although the rate divides nothing.
+    /// Tests that a bucket is unchanged after tokens are taken and put back, at a rate that does
+    /// not divide a second.
     #[test]
     fn what_is_put_back_was_not_taken() {
         let mut clock = Clock::new(limit(7_777_777_777, 0), Nanos(0));

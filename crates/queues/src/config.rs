@@ -55,7 +55,8 @@ pub struct QueueConfig {
     pub depth_bytes: Option<u64>,
     /// Random early detection, if the queue uses it.
     pub red: Option<RedConfig>,
-    /// The queue length from which capable packets are marked, if the queue marks by a threshold.
+    /// The queue length from which ECN-capable packets are marked, if the queue marks by a
+    /// threshold.
     pub threshold: Option<Threshold>,
 }
 
@@ -117,7 +118,7 @@ pub struct RedConfig {
     pub per_million: u32,
     /// The logarithm of the inverse weight of the current length in the average: 9 is 1/512.
     pub weight: u8,
-    /// Whether capable packets are marked instead of dropped, between minimum and maximum.
+    /// Whether ECN-capable packets are marked instead of dropped, between minimum and maximum.
     pub marks: bool,
 }
 
@@ -130,7 +131,7 @@ impl QueueConfig {
         self.depth_bytes = bytes;
     }
 
-    /// Returns queue `number` as it is without any settings: at the level of its number.
+    /// Returns the default configuration of queue `number`, whose level is its number.
     #[must_use]
     pub fn new(number: u8) -> Self {
         Self {
@@ -146,8 +147,9 @@ impl QueueConfig {
 }
 
 impl PortConfig {
-    /// Returns a port of `queues` queues without rates, of which that with the largest number is
-    /// the most urgent. The number of queues is brought into the range from 1 to [`MAX_QUEUES`].
+    /// Returns a port with `queues` queues and without rates, where the queue with the largest
+    /// number is the most urgent. The number of queues is clamped to the range from 1 to
+    /// [`MAX_QUEUES`].
     #[must_use]
     pub fn new(queues: u8) -> Self {
         let queues = (0..queues.clamp(1, MAX_QUEUES)).map(QueueConfig::new).collect();

@@ -1,7 +1,7 @@
 //! The packet counters of a queue.
 
-/// The counters of a queue since it was created, and what waits in it. Packets are conserved: those
-/// that entered have been sent, were dropped behind the queue, or wait.
+/// The counters of a queue since it was created, and the packets that wait in it. Packets are
+/// conserved: each packet that entered was sent, was dropped after it left the queue, or waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
     /// The number of packets that entered the queue.
@@ -12,7 +12,7 @@ pub struct QueueCounts {
     pub sent: u64,
     /// The bytes of the packets that left the port.
     pub sent_bytes: u64,
-    /// The number of packets that left the queue and were dropped behind it, by the program.
+    /// The number of packets that left the queue and that the program then dropped.
     pub dropped_behind: u64,
     /// The number of packets refused because the queue was full.
     pub dropped_depth: u64,

@@ -4,7 +4,7 @@
 //! ([`Port::enqueue`]) or refused: by the queue's depth, the port's buffer, or RED. [`Port::due`]
 //! returns the time at which the port starts its next packet, and [`Port::dequeue`] takes that
 //! packet out. [`Port::finished`] then states how long the packet is on the wire, since a program
-//! may change or drop it behind the queue.
+//! may change or drop it after it has left the queue.
 //!
 //! ```
 //! use queues::{Arrival, Configuration, Nanos, Port, QueueId};

@@ -3,14 +3,14 @@
 //!
 //! | configuration | servers on the path |
 //! | --- | --- |
-//! | a queue with rate `r`, burst `b` | a FIFO server of rate `r`; its output obeys `r t + max(b, L)` |
+//! | a queue with rate `r`, burst `b` | a FIFO server of rate `r` with output `r t + max(b, L)` |
 //! | one queue at a port of rate `R` | a FIFO server of rate `R` that shapes to it |
 //! | queues at different levels | a static-priority server of rate `R` that shapes to it |
 //! | queues of one level, by quanta | a port with deficit round robin |
 //! | queues of one level, by weights | a port with weighted round robin |
 //!
 //! A port adds a latency of a nanosecond, because the model starts packets at whole nanoseconds.
-//! Packets leave as a whole. Refused packets are not in the bounds: they hold for those that pass.
+//! Packets leave as a whole. The bounds hold for packets that are not refused.
 
 use crate::config::{PortConfig, Share};
 use crate::units::{QueueId, UnitError, bit_rate, size};

@@ -85,7 +85,8 @@ pub struct Port<H> {
     /// The bytes that wait in all queues.
     bytes: u64,
     in_service: Option<InService>,
-    /// The end of the packet that was on the wire when the configuration changed last.
+    /// The time at which the packet that was on the wire at the last change of the configuration
+    /// ends.
     free: Nanos,
     seed: u64,
 }
@@ -192,7 +193,7 @@ impl<H> Port<H> {
     }
 
     /// States the length in bytes with which the packet that was taken out last leaves the port.
-    /// `None` stands for a packet that was dropped behind its queue, which takes no time of the
+    /// `None` stands for a packet that was dropped after it left its queue, and does not occupy the
     /// port. Returns the time at which the last bit of the packet has left, or zero if no packet
     /// was taken out since the last call.
     pub fn finished(&mut self, length: Option<u32>) -> Nanos {
@@ -231,15 +232,15 @@ impl<H> Port<H> {
         })
     }
 
-    /// Makes another configuration apply from `now` on, also to the packets that wait. Packets that
-    /// are due before `now` must have been taken out.
+    /// Applies another configuration from `now` on, also to packets that wait. Packets that are due
+    /// before `now` must have been taken out.
     ///
     /// Queues keep what exceeds their new depth, and their counters. Returns the packets of queues
     /// that no longer exist, in the order in which they arrived at each.
     ///
     /// The tokens of a bucket are kept, as far as the new bucket can hold them: a change is no way
-    /// to send another burst. The packet on the wire is sent to its end at its rate. The rounds of
-    /// the scheduler begin anew if a level or share changes.
+    /// to send another burst. The packet on the wire is sent to its end at its rate. The scheduler
+    /// starts new rounds if a level or share changes.
     pub fn configure(&mut self, now: Nanos, config: &PortConfig) -> Vec<H> {
         if config.shaper != self.config.shaper {
             self.free = now.max(self.clocks.hold(0, 0)).max(self.free);

@@ -75,7 +75,7 @@ impl Clocks {
     /// Takes the tokens of a packet out of the buckets. `from` is the time from which the packet
     /// was there, and `needed` the tokens that the buckets had to hold.
     pub(crate) fn take(&mut self, from: Nanos, bits: u64, needed: [u64; 2]) {
-        // A bucket fills while the packet waits for the other one.
+        // A bucket continues to fill while the packet waits for the other bucket.
         let [of_bits, of_packets] = needed;
         let (other, own) = (hold(self.packets, of_packets), hold(self.bits, of_bits));
         if let Some(clock) = &mut self.bits {
@@ -96,8 +96,8 @@ impl Clocks {
         }
     }
 
-    /// Returns the clocks of another shaper, which go on with the tokens that these hold at `from`.
-    /// The bucket of a limit that was not there before is full.
+    /// Returns the clocks of another shaper, which start with the tokens that these hold at `from`.
+    /// The bucket of an added limit is full.
     pub(crate) fn changed(&self, shaper: Shaper, from: Nanos) -> Self {
         let change = |clock: Option<Clock>, limit: Option<Limit>| {
             limit.map(|limit| match clock {
@@ -153,7 +153,7 @@ impl<H> Queue<H> {
         self.packets.front().map(|first| first.released)
     }
 
-    /// Admits a packet, or returns it with the reason why not.
+    /// Admits a packet, or returns it with the reason for which it is refused.
     pub(crate) fn enqueue(
         &mut self,
         now: Nanos,
@@ -239,8 +239,8 @@ impl<H> Queue<H> {
         Some(first)
     }
 
-    /// Makes another configuration apply, also to the packets that wait. Nothing is dropped.
-    /// `before` is the configuration of the port under which these packets were charged.
+    /// Applies another configuration, also to packets that wait. No packet is dropped. `before` is
+    /// the configuration of the port under which these packets were charged.
     pub(crate) fn configure(
         &mut self,
         config: &QueueConfig,
@@ -249,7 +249,7 @@ impl<H> Queue<H> {
         seed: u64,
     ) {
         if config.shaper != self.config.shaper {
-            // Packets that are released already remain so. The others are charged anew.
+            // Packets that are already released remain so. All others are charged again.
             let mut packets = std::mem::take(&mut self.packets);
             let is_pending = |waiting: &&mut Waiting<H>| waiting.released > now;
             for waiting in packets.iter_mut().rev().filter(is_pending) {

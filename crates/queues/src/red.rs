@@ -3,16 +3,16 @@
 use crate::config::{RedConfig, Unit};
 use crate::units::Nanos;
 
-/// The number of binary places of the average queue length.
+/// The number of fractional bits of the average queue length.
 const PLACES: u32 = 16;
-/// The number of binary places of the factor by which the average decays in an idle time.
+/// The number of fractional bits of the factor by which the average decays in an idle time.
 const FACTOR_PLACES: u32 = 32;
 
 /// The average queue length of a queue, and the state of its random drops.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     config: RedConfig,
-    /// The average queue length, with [`PLACES`] binary places.
+    /// The average queue length, with [`PLACES`] fractional bits.
     average: u128,
     /// The number of packets that were accepted since the last mark or drop, or since the average
     /// was below the minimum.

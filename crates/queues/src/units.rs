@@ -14,7 +14,7 @@ pub struct Nanos(pub u64);
 pub struct QueueId(u8);
 
 impl QueueId {
-    /// Returns the queue with a number, or `None` if no port can have so many queues.
+    /// Returns the queue with a number, or `None` if the number is not below [`MAX_QUEUES`].
     #[must_use]
     pub fn new(number: u64) -> Option<Self> {
         u8::try_from(number).ok().filter(|number| *number < MAX_QUEUES).map(Self)

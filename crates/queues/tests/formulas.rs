@@ -196,8 +196,8 @@ fn another_configuration_applies_to_waiting_packets() {
     assert_eq!(starts, [1_000_000, 1_100_000, 1_200_000]);
 }
 
-/// Tests that the length behind the queue counts on the wire, and that a packet that egress drops
-/// takes no time of the port.
+/// Tests that the length after the queue counts on the wire, and that a packet that egress drops
+/// does not occupy the port.
 #[test]
 fn the_port_is_charged_for_what_leaves() {
     let mut port = Port::new(&config(&["port=1 rate=8Mbps"]), Nanos(0), 0);

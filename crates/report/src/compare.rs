@@ -287,6 +287,11 @@ impl Change {
     /// Returns the difference between a figure and that of the base, with its confidence interval.
     #[must_use]
     pub fn of(base: &Quantity, other: &Quantity) -> Self {
+        if !base.value.is_finite() || !other.value.is_finite() {
+            // Only bounds are infinite, and they are exact.
+            let value = if base.value == other.value { 0.0 } else { other.value - base.value };
+            return Self { value, interval: Some((value, value)) };
+        }
         let value = other.value - base.value;
         let interval = match (base.spread, other.spread) {
             (Spread::Repetitions(base), Spread::Repetitions(other)) => {

@@ -86,8 +86,8 @@ pub struct Point {
 }
 
 impl Point {
-    /// Returns the place of the point in the run: its number of entries, as in `2^8 entries`, or the
-    /// name of its scenario.
+    /// Returns the place of the point in the run: its number of entries, as in `2^8 entries`, or
+    /// the name of its scenario.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.scenario {

@@ -110,7 +110,7 @@ impl Value {
     }
 
     /// Returns a mean over repetitions with its confidence interval, like [`Value::estimate`]. A
-    /// mean that is not larger than half of its interval is not told.
+    /// mean that is not larger than half of its interval is not stated.
     #[must_use]
     pub fn told(estimate: &Estimate, unit: Unit) -> Self {
         let found = Self::estimate(estimate, unit);
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_that_its_interval_swallows_is_not_told() {
+    fn a_mean_that_its_interval_swallows_is_not_stated() {
         let value = |values: &[f64]| {
             let estimate = Estimate::of(values).expect("values");
             Value::told(&estimate, Unit::PerSecond)

@@ -369,19 +369,19 @@ impl TableHandle {
     }
 
     /// Returns the number of the entry that a key of more than 128 bits matches, or 0 if there is
-    /// none. The key must have as many words as those of the table.
+    /// none. The key must have the number of words of the table's keys.
     ///
     /// # Safety
     /// The caller must be inside the gate, and must have called `current_handle` since it entered.
     unsafe fn find_wide(&mut self, key: &[u64]) -> u64 {
         let Some(searcher) = &mut self.searcher else { return 0 };
         // SAFETY: the caller is inside the gate, so no thread changes the finder, and the key is
-        // borrowed for the call and has as many words as those of the table.
+        // borrowed for the call and has the number of words of the table's keys.
         unsafe { (searcher.find_wide)(searcher, key.as_ptr()) }
     }
 
     /// Returns the place of the entry of a packet's key, and the key under which the entry is
-    /// stored. Keys in memory must have as many words as those of the table.
+    /// stored. Keys in memory must have the number of words of the table's keys.
     ///
     /// # Safety
     /// The caller must be inside the gate, and must have called `current_handle` since it entered.

@@ -47,7 +47,7 @@
 //! matched exactly are found through trees. A change of a tree writes new copies of the nodes on
 //! one path, and publishes them by one store.
 
-#[allow(unsafe_code, reason = "what machine code calls")]
+#[allow(unsafe_code, reason = "functions that machine code calls")]
 mod access;
 #[allow(unsafe_code, reason = "entries are reached through addresses, as machine code does")]
 mod apply;

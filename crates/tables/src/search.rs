@@ -13,8 +13,8 @@ use crate::prefix_trie::{PrefixTrie, PrefixWriter};
 use crate::quiescence::Domain;
 use crate::ternary_tree::{FieldRange, Rule, TernaryTree, key_words};
 
-/// The structure that finds the entry of a key: a trie of prefixes, a hash table of wide exact keys,
-/// or a tree of rules with priorities.
+/// The structure that finds the entry of a key: a trie of prefixes, a hash table of wide exact
+/// keys, or a tree of rules with priorities.
 pub(crate) enum Search {
     Prefix { packing: Packing, trie: PrefixTrie },
     Exact { packing: Packing, table: KeyTable },

@@ -2,14 +2,14 @@
 //! all maps have the same room, keys and hash, and memory of the same kind.
 
 #[path = "../benches/updates/contenders.rs"]
-#[allow(dead_code, reason = "what only the benchmark needs")]
+#[allow(dead_code, reason = "parts that only the benchmark uses")]
 mod contenders;
 #[cfg(feature = "dpdk")]
 #[path = "../benches/updates/dpdk.rs"]
-#[allow(dead_code, reason = "what only the benchmark needs")]
+#[allow(dead_code, reason = "parts that only the benchmark uses")]
 mod dpdk;
 #[path = "../benches/updates/footprint.rs"]
-#[allow(dead_code, reason = "what only the benchmark needs")]
+#[allow(dead_code, reason = "parts that only the benchmark uses")]
 mod footprint;
 
 use std::fs;
@@ -29,17 +29,17 @@ fn all() -> Vec<Box<dyn Contender>> {
 
 #[test]
 fn every_map_has_room_for_twice_its_entries() {
-    let mut told = 0;
+    let mut reported = 0;
     for contender in all() {
         // Papaya does not report its capacity.
         let Some(capacity) = contender.conditions().room else { continue };
-        told += 1;
+        reported += 1;
         // Maps whose capacity is a power of two round up.
         let least = room(SIZE);
         assert!((least..2 * least).contains(&capacity), "{}: {capacity}", contender.name());
     }
     assert_eq!(room(SIZE), 2 * SIZE as usize);
-    assert!(told >= all().len() - 1, "{told}");
+    assert!(reported >= all().len() - 1, "{reported}");
 }
 
 #[test]

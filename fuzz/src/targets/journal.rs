@@ -5,7 +5,7 @@
 //! The model of what the file must hold, and the disk, are shared with `crates/journal/tests`.
 
 #[path = "../../../crates/journal/tests/journal/lives.rs"]
-#[expect(dead_code, reason = "what only the tests need")]
+#[expect(dead_code, reason = "parts that only the tests use")]
 mod lives;
 #[path = "../../../crates/journal/tests/journal/simulated.rs"]
 mod simulated;

@@ -10,7 +10,7 @@ use calculus::network::{Flow, Network, NetworkBuilder, Server};
 
 use crate::random::Random;
 
-/// Builds a network with the given number of servers and four times as many flows.
+/// Builds a network with the given number of servers and four flows per server.
 pub(crate) fn network(servers: usize, seed: u64) -> Network {
     let mut random = Random(seed);
     // Add links until there are enough output ports, two for each link.

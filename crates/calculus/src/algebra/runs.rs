@@ -172,8 +172,8 @@ pub(crate) fn convolve(a: &[Run], b: &[Run], end: &Rational) -> Result<Vec<Piece
     let widest = a.iter().chain(b).map(Run::bits).max().unwrap_or(0);
     let weight = usize::try_from(widest / 256).unwrap_or(usize::MAX).max(1);
     limits::check_pairs(a.len().saturating_mul(b.len()).saturating_mul(weight))?;
-    // The outer loop is over the shorter list. One function is built for each
-    // of its runs, in order of time.
+    // The outer loop is over the shorter list. A function is built for each of its runs, in order
+    // of time.
     let (outer, inner) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let mut functions = Vec::with_capacity(outer.len());
     for run in outer {

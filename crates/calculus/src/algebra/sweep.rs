@@ -178,8 +178,8 @@ fn around<'a>(
     }
 }
 
-/// Returns the pointwise minimum of two lists of pieces, which are consumed. If one function ends
-/// before the other begins, the lists are only joined to one.
+/// Returns the pointwise minimum of two lists of pieces, which are consumed. If the pieces of one
+/// list end before those of the other begin, the lists are only concatenated.
 fn join(mut a: Vec<Piece>, mut b: Vec<Piece>) -> Result<Vec<Piece>, AlgebraError> {
     let is_before = |a: &[Piece], b: &[Piece]| match (a.last(), b.first()) {
         (Some(last), Some(first)) => {
@@ -241,8 +241,8 @@ pub(crate) fn where_below(a: &[Piece], b: &[Piece]) -> Result<Vec<Piece>, Algebr
 /// decides what the sum of opposite infinities is.
 ///
 /// # Errors
-/// Returns the first error of `add`, or [`AlgebraError::Interrupted`] if the interrupt of the thread
-/// is set.
+/// Returns the first error of `add`, or [`AlgebraError::Interrupted`] if the interrupt of the
+/// thread is set.
 pub(crate) fn sum(
     a: &[Piece],
     b: &[Piece],

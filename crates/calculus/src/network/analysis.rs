@@ -1,7 +1,7 @@
 //! The analyses: methods that compute delay and backlog bounds.
 //!
-//! Each analysis is a file with one function, from a `Bounder` and a flow to its bounds
-//! ([`FlowBound`]). This module selects the analysis and distributes flows over all cores.
+//! Each analysis is a file with a function that computes the bounds ([`FlowBound`]) of a flow with
+//! a `Bounder`. This module selects the analysis and distributes flows over all cores.
 //! CONTRIBUTING.md lists the files that a new analysis needs.
 
 mod aware;

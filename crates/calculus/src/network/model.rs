@@ -32,8 +32,8 @@ pub struct Network {
     links: BTreeMap<(ServerId, ServerId), Curve>,
     ports: Ports,
     copies: Copies,
-    /// The servers, flows and links of which a curve was too long to compute with, so that a simpler
-    /// curve replaces it.
+    /// The servers, flows and links of which a curve was too long to compute with, so that a
+    /// simpler curve replaces it.
     outlined: BTreeSet<Part>,
     /// Remarks on the origin of the network which a reader of its bounds must know, as sentences.
     notes: Vec<String>,

@@ -215,7 +215,8 @@ fn effort_goes_to_flows_that_are_over_their_deadline() {
 
 #[test]
 fn a_deadline_ends_the_search() {
-    // Three servers with cross traffic: total flow analysis is far above the smallest bound.
+    // Three servers with cross traffic: the bound of total flow analysis is much larger than the
+    // smallest bound.
     let servers = vec![rl("10", "1"); 3];
     let flows: [(_, &[usize]); 4] = [
         (tb("20", "2"), &[0, 1, 2]),

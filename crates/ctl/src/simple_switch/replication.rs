@@ -12,8 +12,8 @@ use p4runtime::proto::v1::{
 };
 use serde_json::json;
 
-/// Takes the ports of a node, and its link aggregation groups: `PORT ... [| LAG ...]`. Files write
-/// the separator without groups behind it too.
+/// Takes the ports of a node, and its link aggregation groups: `PORT ... [| LAG ...]`. Some command
+/// files end with the separator, without groups.
 fn ports_and_lags(words: &mut Operands) -> Result<(Vec<u32>, Vec<u32>), CommandError> {
     let (mut ports, mut lags) = (Vec::new(), Vec::new());
     let mut is_behind = false;
@@ -97,8 +97,8 @@ fn change(
     session.write(Type::Modify, entity(Replication::MulticastGroupEntry(entry)))
 }
 
-/// Returns whether two copies go to the same port with the same instance, whichever form the device
-/// returns ports in.
+/// Returns whether two copies go to the same port with the same instance, in whichever form the
+/// device returns ports.
 fn is_same(first: &Replica, second: &Replica) -> bool {
     use p4runtime::proto::v1::replica::PortKind;
 
@@ -201,8 +201,8 @@ pub(crate) fn destroy_node(
     Ok(())
 }
 
-/// `mc_set_lag_membership`: sets the ports of a link aggregation group, also where nodes of groups
-/// have it already.
+/// `mc_set_lag_membership`: sets the ports of a link aggregation group, also for nodes of multicast
+/// groups that already use it.
 pub(crate) fn set_lag(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -281,7 +281,7 @@ pub(crate) fn add_session(
     session.put(entity(Replication::CloneSessionEntry(entry)))
 }
 
-/// `mirroring_add_mc`: gives a session the copies that a group has now.
+/// `mirroring_add_mc`: sets the copies of a session to the current copies of a group.
 pub(crate) fn add_session_of_group(
     session: &mut Session<'_>,
     mut words: Operands,

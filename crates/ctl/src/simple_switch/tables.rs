@@ -70,7 +70,8 @@ fn arrow(words: &mut Operands) -> Result<(), CommandError> {
     }
 }
 
-/// Numbers the entries that the program declares before the first one is added, as BMv2 does.
+/// Numbers the entries that the program declares, before the session adds the first entry, as BMv2
+/// does.
 fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), CommandError> {
     if !table.has_initial_entries || session.handles.knows(table.id) {
         return Ok(());
@@ -82,7 +83,7 @@ fn number_initial(session: &mut Session<'_>, table: &Table) -> Result<(), Comman
     Ok(())
 }
 
-/// Inserts an entry and tells its number.
+/// Inserts an entry and reports its number.
 fn insert(
     session: &mut Session<'_>,
     table: &Table,

@@ -71,7 +71,7 @@ pub(crate) fn set_queue_rate(
     set_queues(session, words, "a rate in packets per second", &setting, sink)
 }
 
-/// `load_new_config_file`: stores a pipeline, which `swap_configs` makes effective.
+/// `load_new_config_file`: stores a pipeline, which `swap_configs` commits.
 pub(crate) fn load_config(
     session: &mut Session<'_>,
     mut words: Operands,
@@ -216,8 +216,8 @@ pub(crate) fn show_value_sets(
     Ok(())
 }
 
-/// Returns the operands of an own command for a member of BMv2, which is one number for all fields:
-/// the fields follow each other without padding.
+/// Returns the operands of a `value-set` command for a member as BMv2 writes it: one number, in
+/// which the fields follow each other without padding.
 fn member(session: &Session<'_>, mut words: Operands) -> Result<Operands, CommandError> {
     let schema = session.schema()?;
     let name = words.next("the name of a value set")?;

@@ -13,7 +13,7 @@ fn index(index: Option<v1::Index>) -> Option<i64> {
     index.map(|index| index.index)
 }
 
-/// Returns the name of a cell, such as `c[3]`. Without an index, it stands for the whole array.
+/// Returns the name of a cell, such as `c[3]`, or the name of the whole array if there is no index.
 fn cell(name: &str, index: Option<i64>) -> String {
     index.map_or_else(|| name.to_owned(), |index| format!("{name}[{index}]"))
 }

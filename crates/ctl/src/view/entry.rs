@@ -94,14 +94,14 @@ pub(super) fn view(schema: &Schema, entry: &TableEntry) -> Option<View> {
     if !facts.is_empty() {
         text.push_str(&format!("  # {}", facts.join(", ")));
     }
-    // An unset default action can only be restored as such.
+    // A default action that is not set is restored by a reset, because it cannot be written.
     if entry.is_default_action && entry.action.is_none() && !table.default_is_const {
         text = format!("table reset-default {}", table.short());
     }
     Some(View::new(text, Value::Object(json)))
 }
 
-/// Returns the text of an action behind the key, and adds it to the JSON.
+/// Returns the text of an action, which follows the key, and adds the action to the JSON.
 fn action(
     schema: &Schema,
     action: Option<&v1::TableAction>,
@@ -178,7 +178,8 @@ fn options(entry: &TableEntry, json: &mut Map<String, Value>) -> String {
     text
 }
 
-/// Returns what is known of an entry and not written with it.
+/// Returns the facts about an entry that are read but not written: its counter and the time since
+/// its last hit.
 fn facts(entry: &TableEntry, json: &mut Map<String, Value>) -> Vec<String> {
     let mut facts = Vec::new();
     if let Some(counter) = &entry.counter_data {

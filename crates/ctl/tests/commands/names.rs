@@ -1,10 +1,10 @@
-//! Tests of what is said about wrong commands: names, values and forms.
+//! Tests of the errors about wrong commands: names, values and forms.
 
 use crate::support::{Memory, error, schema_of};
 use ctl::Session;
 
 #[test]
-fn wrong_names_are_told_with_the_right_ones() {
+fn wrong_names_are_refused_with_the_right_ones() {
     let mut device = Memory::new();
     let mut session = Session::new(&mut device, false).expect("it has a pipeline");
     for (line, expected) in [
@@ -47,7 +47,7 @@ fn wrong_names_are_told_with_the_right_ones() {
 }
 
 #[test]
-fn wrong_forms_are_told_with_the_usage() {
+fn wrong_forms_are_refused_with_the_usage() {
     let mut device = Memory::new();
     let mut session = Session::new(&mut device, false).expect("it has a pipeline");
     for (line, expected) in [

@@ -1,4 +1,4 @@
-//! Tests that a dump is a file of commands that makes the same state.
+//! Tests that a dump is a file of commands that restores the same state.
 
 use crate::support::{Memory, run};
 use ctl::Session;

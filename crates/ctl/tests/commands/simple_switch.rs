@@ -98,7 +98,7 @@ const COMMANDS: [(&str, &str); 85] = [
     ),
 ];
 
-/// The other commands that are refused.
+/// Commands that are refused and that `COMMANDS` does not have.
 const REFUSED: [&str; 3] = [
     "set_crc16_parameters c 0x8005 0 0 true true",
     "set_crc32_parameters c 0x8005 0 0 true true",

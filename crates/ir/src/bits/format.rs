@@ -82,14 +82,20 @@ impl fmt::Display for Bits {
 /// Formats the bit pattern in hexadecimal.
 impl fmt::LowerHex for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::LowerHex::fmt(&self.to_biguint(), f)
+        match self.to_u128() {
+            Some(pattern) => fmt::LowerHex::fmt(&pattern, f),
+            None => fmt::LowerHex::fmt(&self.to_biguint(), f),
+        }
     }
 }
 
 /// Formats the bit pattern in binary.
 impl fmt::Binary for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Binary::fmt(&self.to_biguint(), f)
+        match self.to_u128() {
+            Some(pattern) => fmt::Binary::fmt(&pattern, f),
+            None => fmt::Binary::fmt(&self.to_biguint(), f),
+        }
     }
 }
 

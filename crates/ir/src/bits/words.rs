@@ -9,7 +9,8 @@ use std::cmp::Ordering;
 pub(super) enum Words {
     /// A pattern of at most 128 bits, in little-endian words.
     Small([u64; 2]),
-    /// A pattern of more than 128 bits, in little-endian words, as many as the width needs.
+    /// A pattern of more than 128 bits, in little-endian words. Their number follows from the
+    /// width.
     Large(Box<[u64]>),
 }
 

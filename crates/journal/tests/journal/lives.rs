@@ -297,7 +297,7 @@ impl Lives {
         }
     }
 
-    /// Checks the records that an opened journal holds, and goes on with them.
+    /// Checks the records that an opened journal holds, and continues with them.
     fn opened(&mut self, end: End, opened: Opened) -> Start {
         let Opened { journal, found, is_torn } = opened;
         let list = match end {
@@ -322,7 +322,7 @@ impl Lives {
         Start { lost, is_torn, is_repaired: false }
     }
 
-    /// Repairs the damaged journal, checks the copy, and goes on with it.
+    /// Repairs the damaged journal, checks the copy, and continues with it.
     fn repaired(&mut self, end: End, damaged: usize) -> Start {
         // A loss of power can bring a removed copy back.
         let copy = PathBuf::from(format!("/state/repaired-{}", self.counts.repaired));

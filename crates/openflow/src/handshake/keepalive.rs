@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_gives_the_round_trip_time_and_a_new_interval() {
+    fn an_answer_ends_the_round_trip_and_begins_a_new_interval() {
         let (mut keepalive, mut out) = (keepalive(), Vec::new());
         keepalive.poll(Version::V1_0, ms(1100), &mut out);
         assert_eq!(keepalive.echo_reply(Xid(5), ms(1101)), None, "not what was asked");

@@ -500,7 +500,7 @@ impl Checker<'_, '_> {
         }
         match self.representation(&info.ty) {
             Type::Bits { width, .. } => Some((info, width)),
-            // An `int` has as many bits as the slice needs (§8.9).
+            // An `int` is extended to the width that the slice needs (§8.9).
             Type::Integer => Some((info, u32::MAX)),
             _ => {
                 self.error(

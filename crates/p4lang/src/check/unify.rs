@@ -12,7 +12,8 @@ use super::{Bindings, Type};
 use crate::ast::{self, DeclarationId, DeclarationKind, Direction};
 use crate::source::Span;
 
-/// The largest depth to which two types are compared. The types of real programs are far less deep.
+/// The largest depth to which two types are compared. The types of real programs are much
+/// shallower.
 const DEEPEST: u32 = 200;
 
 impl<'program> Checker<'program, '_> {

@@ -228,7 +228,7 @@ impl Unset {
     }
 }
 
-/// The state of analysing one function, action or control.
+/// The state of the analysis of a single function, action or control.
 struct Flow<'a, 'program> {
     checked: &'a Checked<'program>,
     found: &'a mut Found,

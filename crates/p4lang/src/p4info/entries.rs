@@ -14,7 +14,7 @@ use super::symbols::{Kind, Symbols};
 use ir::bits::Bits;
 use ir::{Entry, Key, KeySet, MatchKind, Program, Table, Value};
 
-/// Returns a request that inserts the entries that the program gives to its tables.
+/// Returns a request that inserts the entries that the program declares for its tables.
 pub(super) fn write_request(
     program: &Program,
     reach: &Reach,

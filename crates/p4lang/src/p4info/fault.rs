@@ -103,7 +103,7 @@ pub enum P4InfoErrorKind {
         /// The name of the type.
         name: String,
     },
-    /// The numbers that `@p4runtime_translation_mappings` gives to strings are invalid.
+    /// The numbers that `@p4runtime_translation_mappings` assigns to strings are invalid.
     #[error("type {name}: @p4runtime_translation_mappings {reason}")]
     TranslationMappings {
         /// The name of the type.

@@ -23,7 +23,7 @@ pub(super) struct Reach {
     seen_tables: BTreeSet<TableId>,
     /// The actions to which applied tables refer or that controls call, each once.
     pub(super) actions: Vec<ActionId>,
-    /// Those of the actions to which no table refers. p4c removes their parameters.
+    /// The actions among `actions` to which no table refers. p4c removes their parameters.
     pub(super) called_only: BTreeSet<ActionId>,
     /// The types of the data in calls of v1model's `digest`, one for each call.
     pub(super) digests: Vec<TypeId>,

@@ -1,6 +1,6 @@
 //! Identifiers and aliases of P4Info objects.
 //!
-//! An object must get the identifier that p4c gives it, so the scheme is p4c's
+//! An object must get the identifier that p4c assigns to it, so the scheme is p4c's
 //! (`p4RuntimeSymbolTable`). The most significant byte of an identifier is the kind of object, and
 //! the remaining 24 bits are the low bits of a hash of the name (Jenkins's one-at-a-time hash).
 //! Names are hashed in lexical order, and if an identifier is in use, the next free one is taken.

@@ -359,7 +359,7 @@ impl<'p> TypeCollector<'p> {
         spec
     }
 
-    /// Returns the reason why the numbers that a type gives to strings are invalid, if they are.
+    /// Returns the reason why the numbers that a type assigns to strings are invalid, if they are.
     /// `original` is the type of the numbers.
     fn fault_of_mappings(&self, spec: &P4NewTypeSpec, original: TypeId) -> Option<String> {
         let pairs = match translation_mappings(spec) {

@@ -29,7 +29,8 @@ pub(super) fn span_in(
     let line_end = text.text().get(part.clone()).and_then(|part| part.find('\n'));
     let end = line_end.map_or(part.end, |length| part.start + length).max(part.start);
     let first = place(sources, tokens, text.offset(part.start))?;
-    // The end is behind the last byte of the part, which may be the last one of its literal.
+    // The end is the position after the last byte of the part, which may be the last byte of its
+    // literal.
     let last = if end > part.start {
         place(sources, tokens, text.offset(end - 1))?.1 + 1
     } else {
@@ -68,8 +69,8 @@ fn in_token(sources: &SourceMap, token: &AnnotationToken, offset: usize) -> Opti
     token.span.start.checked_add(u32::try_from(*at).ok()?)
 }
 
-/// Returns the bytes of literals, from the first quote to the last, without the quotes between them
-/// and what stands there, each with its offset. Returns `None` if the source is no literal.
+/// Returns the bytes of literals, from the first quote to the last, without the quotes and the text
+/// between two literals, each with its offset. Returns `None` if the source is no literal.
 fn spliced(source: &str) -> Option<Vec<(u8, usize)>> {
     let mut bytes: Vec<(u8, usize)> = Vec::with_capacity(source.len());
     let mut all = source.bytes().enumerate().map(|(offset, byte)| (byte, offset));

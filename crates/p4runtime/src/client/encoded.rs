@@ -15,17 +15,17 @@ impl EncodedUpdates {
     /// Encodes updates.
     #[must_use]
     pub fn of(updates: Vec<Update>) -> Self {
-        // A request without other fields has no bytes but those of the updates.
+        // The bytes of a request that has no other fields are those of its updates.
         let request = WriteRequest { updates, ..WriteRequest::default() };
         Self(request.encode_to_vec().into())
     }
 }
 
-/// A Write request with encoded updates. The encodings of two parts of a message, one behind the
-/// other, are an encoding of the message.
+/// A Write request with encoded updates. The concatenated encodings of two parts of a message are
+/// an encoding of the message.
 #[derive(Debug)]
 pub(super) struct EncodedWrite {
-    /// The other fields of the request.
+    /// The fields of the request other than the updates.
     pub(super) rest: WriteRequest,
     pub(super) updates: EncodedUpdates,
 }

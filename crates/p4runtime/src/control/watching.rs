@@ -14,7 +14,7 @@ use tonic::Status;
 use super::{DeviceQueues, Pending, SwitchSource, form, service::ControlServer};
 use crate::{proto::switch, status::refusal};
 
-/// The interval if a client names none.
+/// The interval if a client requests none.
 const USUAL: Duration = Duration::from_secs(1);
 /// The shortest interval, to which shorter ones are raised.
 const SHORTEST: Duration = Duration::from_millis(10);

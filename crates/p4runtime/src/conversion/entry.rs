@@ -51,6 +51,26 @@ pub(super) fn initial_entry(
     Ok(TableEntry { is_const: entry.is_const || table.is_const, ..checked })
 }
 
+/// Converts a table entry that a device returned to a Read. Unlike a written entry, it may be
+/// constant, and may have the time since its last packet.
+pub(super) fn found(schema: &Schema, entry: &v1::TableEntry) -> Result<TableEntry, EntityError> {
+    let table = find(schema, entry.table_id)?;
+    let elapsed = entry.time_since_last_hit.as_ref().map(|since| since.elapsed_ns);
+    let rest = v1::TableEntry { time_since_last_hit: None, ..entry.clone() };
+    let checked = match entry.is_default_action {
+        true => check_default_key(entry).and_then(|()| default_parts(schema, table, &rest)),
+        // A modification may lack the action and, unlike an insertion, the key.
+        false => match_entry(schema, table, UpdateKind::Modify, &rest),
+    };
+    let checked = checked.map_err(|error| error.within(format_args!("table '{}'", table.name)))?;
+    let is_const = match entry.is_default_action {
+        true => table.default_is_const,
+        false => entry.is_const || table.is_const,
+    };
+    let since_last_hit_ns = elapsed.and_then(|elapsed| u64::try_from(elapsed).ok());
+    Ok(TableEntry { is_const, since_last_hit_ns, ..checked })
+}
+
 fn match_entry(
     schema: &Schema,
     table: &Table,
@@ -88,6 +108,15 @@ fn default_entry(
     if table.default_is_const {
         return Err(EntityError::denied("the default entry is constant"));
     }
+    default_parts(schema, table, entry)
+}
+
+/// Converts the action and the direct resources of a default entry, which may be constant.
+fn default_parts(
+    schema: &Schema,
+    table: &Table,
+    entry: &v1::TableEntry,
+) -> Result<TableEntry, EntityError> {
     let action = match &entry.action {
         None => None,
         Some(v1::TableAction { r#type: Some(ActionType::Action(action)) }) => {

@@ -254,8 +254,8 @@ impl<'a> Size<'a> {
         Self { semantics, profile, total: 0 }
     }
 
-    /// Adds a member to the size of the group, and returns the member's weight as the message gives
-    /// it.
+    /// Adds a member to the size of the group, and returns the member's weight as stated in the
+    /// message.
     fn add(&mut self, weight: i32) -> Result<u32, EntityError> {
         let (given, counted) = match u32::try_from(weight) {
             Ok(0) if self.profile.weights_disallowed => (0, 1),

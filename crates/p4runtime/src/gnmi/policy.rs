@@ -1,12 +1,12 @@
 //! Scheduler policies of `openconfig-qos`: Set of
-//! `qos/scheduler-policies/scheduler-policy[name=PORT]` as a whole, which gives the port of that
-//! name other queues.
+//! `qos/scheduler-policies/scheduler-policy[name=PORT]` as a whole, which replaces the queues of
+//! the port of that name.
 //!
 //! A policy belongs to the port of its name. Its schedulers are the levels of the port, the lowest
 //! sequence the most urgent; their inputs are queues, with weights. The scheduler of one queue may
 //! have its rate, burst and depth (`one-rate-two-color`). The rate of the port, its overhead and
-//! its buffer are not in the model, and stay. What the model cannot express, such as ECN, a queue
-//! does not have afterwards. Everything else in a policy is refused by its name.
+//! its buffer are not in the model, and are kept. A setting of a queue that the model cannot
+//! express, such as ECN, is removed. Everything else in a policy is refused by its name.
 
 use std::{
     collections::BTreeMap,

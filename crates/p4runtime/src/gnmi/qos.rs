@@ -119,7 +119,7 @@ fn schedulers(leaves: &mut Leaves, above: &[PathElem], config: &PortConfig) {
                 leaves.config(&above, &[CONFIG, WEIGHT], weight);
             }
         }
-        // The rate of a scheduler is that of its queue, so it has one only if it has one queue.
+        // A scheduler has the rate of its queue, so a scheduler of several queues has no rate.
         if let [(_, queue)] = queues.as_slice() {
             shape(leaves, &above, queue);
         }
@@ -173,8 +173,8 @@ pub(super) fn exists(path: &Path) -> bool {
     SAMPLE.iter().any(|leaf| reaches(path, leaf, |_, _| true))
 }
 
-/// Returns the leaves of a port's queues that the paths select. With `before`, only those that have
-/// another value there.
+/// Returns the leaves of a port's queues that the paths select. With `before`, returns only those
+/// whose value differs from that in `before`.
 pub(super) fn updates(
     seen: &Seen,
     paths: &[Path],

@@ -144,7 +144,8 @@ impl GnmiServer {
             return Err(Status::unimplemented("The device has no queues that can be set."));
         };
         setting::check_operations(&request).map_err(|error| refusal(&error))?;
-        // All of a request is carried out or nothing, and no change covers both models.
+        // A request is carried out as a whole or not at all, and one change cannot cover both
+        // models.
         if !paths.iter().all(policy::is_of_model) {
             let message = "A request sets either interfaces or scheduler policies; send two.";
             return Err(Status::unimplemented(message));
@@ -153,7 +154,7 @@ impl GnmiServer {
         let configured = |port| before.configuration.0.get(&port).cloned();
         let change = policy::change(&request, &paths, &ports.ports(), configured);
         let change = QueueChange {
-            // Settings without a place in the model are those of the present queues.
+            // Settings that the model lacks are those of the current queues.
             expected_revision: Some(before.revision),
             ..change.map_err(|error| refusal(&error))?
         };

@@ -45,7 +45,7 @@ struct Changing {
 
 impl Changing {
     fn set(&self, number: u32, change: impl FnOnce(&mut Port)) -> bool {
-        let mut ports = self.ports.lock().expect("nobody panics");
+        let mut ports = self.ports.lock().expect("no thread panics");
         let Some(port) = ports.iter_mut().find(|port| port.number == number) else { return false };
         let before = port.clone();
         change(port);
@@ -56,7 +56,7 @@ impl Changing {
 
 impl PortSource for Changing {
     fn ports(&self) -> Vec<Port> {
-        self.ports.lock().expect("nobody panics").clone()
+        self.ports.lock().expect("no thread panics").clone()
     }
 
     fn watchers(&self) -> &Watchers {
@@ -89,7 +89,7 @@ struct Raised(Mutex<Vec<(u64, Duration, Duration)>>);
 
 impl DeviceObserver for Raised {
     fn sample_interval_raised(&self, device: &DeviceHandle, asked: Duration, kept: Duration) {
-        self.0.lock().expect("nobody panics").push((device.id(), asked, kept));
+        self.0.lock().expect("no thread panics").push((device.id(), asked, kept));
     }
 }
 
@@ -375,7 +375,7 @@ async fn an_interval_that_is_too_short_is_raised_and_reported() {
     }
     let kept = Duration::from_millis(1);
     let raised = [1, 10_000].map(|asked| (4, Duration::from_nanos(asked), kept));
-    assert_eq!(*served.raised.0.lock().expect("nobody panics"), raised);
+    assert_eq!(*served.raised.0.lock().expect("no thread panics"), raised);
 }
 
 /// A sampled leaf is sent only at its interval, but the removal of its port is sent immediately.

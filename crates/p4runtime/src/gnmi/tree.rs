@@ -34,8 +34,8 @@ pub(super) fn select(
     notifications.filter(|one| !one.update.is_empty()).collect()
 }
 
-/// Returns the leaves of one port and its queues that the paths select. With `before`, only those
-/// that have another value there.
+/// Returns the leaves of one port and its queues that the paths select. With `before`, returns only
+/// those whose value differs from that in `before`.
 pub(super) fn notification(
     seen: &Seen,
     paths: &[Path],

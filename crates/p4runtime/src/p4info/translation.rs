@@ -1,5 +1,5 @@
 //! The types that a P4Info translates to strings, and the annotation
-//! `@p4runtime_translation_mappings`, by which a program gives some strings their numbers.
+//! `@p4runtime_translation_mappings`, by which a program assigns numbers to some strings.
 //!
 //! The annotation is a list of pairs, such as `({{"", 0}, {"default", 0x10}})`. The P4Runtime
 //! specification does not define it; its form is that of the programs of SONiC's PINS.
@@ -15,7 +15,7 @@ use crate::proto::config::{
     P4NewTypeSpec, P4TypeInfo, p4_new_type_spec::Representation, p4_new_type_translation::SdnType,
 };
 
-/// The name of the annotation that gives strings their numbers.
+/// The name of the annotation that assigns numbers to strings.
 const MAPPINGS: &str = "@p4runtime_translation_mappings";
 
 /// Returns the types that are translated to strings, in the order of their names.
@@ -49,11 +49,11 @@ fn texts(types: Option<&P4TypeInfo>) -> impl Iterator<Item = (&str, &P4NewTypeSp
     })
 }
 
-/// A string of controllers, and the number that the program gives it.
+/// A string of controllers, and the number that the program assigns to it.
 pub type GivenNumber = (Box<[u8]>, u128);
 
-/// Returns the strings and numbers that the annotation `@p4runtime_translation_mappings` of a type
-/// gives.
+/// Returns the pairs of strings and numbers in the annotation `@p4runtime_translation_mappings` of
+/// a type.
 ///
 /// # Errors
 ///

@@ -9,7 +9,7 @@ use entities::schema::{ActionId, MatchFieldId, ParamId, Schema, TableId};
 use crate::p4info::SchemaError;
 use crate::proto::config::P4Info;
 
-/// What references refer to.
+/// The objects to which references can refer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Object {
     /// Entries of a table with certain values of these fields.
@@ -49,7 +49,7 @@ pub(super) struct Declared {
     pub(super) of_actions: HashMap<ActionId, Of<ParamId>>,
 }
 
-/// One annotation: what it is on, and the target and the field that it names.
+/// One annotation: the field or parameter that has it, and the target and the field that it names.
 struct Annotated<I> {
     on: I,
     target: String,

@@ -344,8 +344,8 @@ fn default_entries_refer_until_they_are_reset() {
     assert_eq!(write(&mut store, Type::Delete, hop(7)), Ok(()));
 }
 
-/// An update of a batch sees those before it, and none behind it. A batch that is rolled back
-/// leaves the references as they were.
+/// An update of a batch sees the earlier updates and none of the later ones. A batch that is rolled
+/// back leaves the references as they were.
 #[test]
 fn updates_of_a_batch_are_checked_in_order() {
     let mut store = with_hops();

@@ -154,7 +154,7 @@ impl PipelineRegistry {
     }
 
     /// Creates a registry without pipelines. Strings of translated types have these numbers in
-    /// every pipeline, in addition to those that its P4Info gives.
+    /// every pipeline, in addition to those that its P4Info assigns.
     #[must_use]
     pub fn giving(given: GivenNumbers) -> Self {
         Self { given, ..Self::default() }

@@ -40,18 +40,18 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    #[allow(dead_code, reason = "the fuzz target gives bytes")]
+    #[allow(dead_code, reason = "only the fuzz target passes bytes")]
     pub(crate) fn seeded(seed: u64) -> Self {
         Self { given: Vec::new().into_iter(), state: seed }
     }
 
-    #[allow(dead_code, reason = "the test gives a seed")]
+    #[allow(dead_code, reason = "only the test passes a seed")]
     pub(crate) fn given(bytes: &[u8]) -> Self {
         Self { given: Vec::from(bytes).into_iter(), state: 0 }
     }
 
     /// Returns whether some of the given bytes are left.
-    #[allow(dead_code, reason = "the test gives a seed")]
+    #[allow(dead_code, reason = "only the test passes a seed")]
     pub(crate) fn is_left(&self) -> bool {
         !self.given.as_slice().is_empty()
     }

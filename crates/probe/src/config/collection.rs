@@ -18,7 +18,7 @@ use super::value::Rejection;
 use super::{Config, toml};
 use crate::legacy::{self, LegacyError, LegacyFault, LegacySetting};
 
-/// The size in bytes of the largest configuration file that is read. Files written by hand are far
+/// The size in bytes of the largest configuration file that is read. Files written by hand are much
 /// smaller.
 const LONGEST_FILE: u64 = 16 << 20;
 

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::{Duration, Instant};
 
+use measuring::tcp::{Connection, Diag, Ends};
 use serde::{Deserialize, Serialize};
 
-use super::diag::{Connection, Diag, Ends};
 use crate::usage::own_sockets;
 
 /// The inverse of the largest share of its time that the conductor, the thread that leads a trial,
@@ -147,18 +147,6 @@ impl Look {
     fn counters(self) -> Self {
         let Self { written, read, window_limited, retransmissions, .. } = self;
         Self { written, read, window_limited, retransmissions, ..Self::default() }
-    }
-}
-
-impl Connection {
-    /// Returns the number of bytes written to the connection since it was established.
-    fn written(&self) -> u64 {
-        self.acknowledged + u64::from(self.unacknowledged)
-    }
-
-    /// Returns the number of bytes read from the connection since it was established.
-    fn read(&self) -> u64 {
-        self.arrived.saturating_sub(self.unread.into())
     }
 }
 

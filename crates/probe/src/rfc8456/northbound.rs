@@ -292,15 +292,15 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_asked_by_its_environment() {
+    fn a_command_reads_its_request_from_the_environment() {
         let command = |text: &str| Northbound::Command { command: text.into(), first_id: 1 };
         let census = r#"echo '{"switches": 4, "links": 8}'"#;
         assert_eq!(command(census).topology(), Ok(Census { switches: 4, links: 8 }));
         assert_eq!(command("test $PLANIMETER_ASK = flows && echo 17").flows(), Ok(17));
         // The rules are on the standard input of the command, which can refuse them by its exit
         // status.
-        let told = command("test $PLANIMETER_ASK = provision && grep -q '\"dpid\":3'");
-        assert_eq!(told.provision(&[hop()]), Ok(()));
+        let accepting = command("test $PLANIMETER_ASK = provision && grep -q '\"dpid\":3'");
+        assert_eq!(accepting.provision(&[hop()]), Ok(()));
         let refused = command("exit 3").provision(&[hop()]).unwrap_err();
         assert!(refused.contains("exit 3") && refused.contains("ended with"), "{refused}");
         assert!(command("echo many").flows().unwrap_err().contains("not a number"));

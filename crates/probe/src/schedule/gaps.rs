@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | exponential | mean times a standard exponential variate |
 //! | uniform, spread s | uniform on mean (1 - s) to mean (1 + s) |
-//! | normal, deviation d | normal with standard deviation d times its own mean, drawn again while negative |
+//! | normal, deviation d | normal with deviation d times its own mean, drawn again while negative |
 //! | Pareto, shape a | Pareto with minimum mean (a - 1) / a |
 //! | gamma, shape k | gamma with scale mean / k |
 //!

@@ -106,8 +106,8 @@ fn constant_rates_give_exact_counts() {
     {
         let rate = f64::from(packets) / f64::from(per);
         let times = Setup::new(1, rate, Arrivals::Constant).times(1, 0);
-        // Packet-in k is due at k per / packets seconds, which gives the number due before second
-        // 10.
+        // Packet-in k is due at k per / packets seconds, from which the number due before second 10
+        // follows.
         let expected = (10 * u64::from(packets as u32)).div_ceil(u64::from(per as u32));
         assert_eq!(times.len() as u64, expected, "{packets} per {per} s");
         for (k, at) in times.iter().enumerate() {
@@ -257,7 +257,7 @@ fn switches_do_not_begin_in_step() {
 }
 
 #[test]
-fn one_seed_gives_one_schedule() {
+fn one_seed_determines_one_schedule() {
     for arrivals in all_arrivals() {
         let setup = Setup::new(3, 100.0, arrivals.clone());
         assert_eq!(setup.times(1, 2), setup.times(1, 2));
@@ -516,7 +516,7 @@ proptest! {
     }
 
     #[test]
-    fn any_constant_rate_gives_its_count(rate in 0.001f64..5_000.0, switches in 1u32..4) {
+    fn any_constant_rate_has_its_count(rate in 0.001f64..5_000.0, switches in 1u32..4) {
         let plan = Setup::new(switches, rate, Arrivals::Constant)
             .lasting(Duration::from_secs(1))
             .plan(0)

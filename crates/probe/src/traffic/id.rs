@@ -9,8 +9,11 @@
 //!
 //! | frame | tag | check word |
 //! | --- | --- | --- |
-//! | TCP SYN of 66 bytes | TSval and TSecr of the time stamp option, the last 8 bytes | TCP sequence number, 28 bytes before the end |
+//! | TCP SYN of 66 bytes | TSval and TSecr, the last 8 bytes | TCP sequence number |
 //! | all others | last 8 bytes | the 4 bytes before |
+//!
+//! TSval and TSecr are the halves of the TCP time stamp option, and the sequence number is 28 bytes
+//! before the end of the frame.
 //!
 //! Padding, an FCS or a trailer may follow, so a tag that is not found at the end is searched for
 //! up to [`SEARCH`] bytes before it.

@@ -168,8 +168,8 @@ pub(super) fn trial(
     handshake.ready_at_end = Some(ready_at_end);
     // A trial that was ended before its measured window needs no explanation why nothing was
     // answered.
-    let began = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
-    handshake.why_zero = began
+    let has_begun = seconds > 0.0 || !matches!(completion, Completion::Partial { .. });
+    handshake.why_zero = has_begun
         .then(|| {
             why_zero(
                 (plan.config.protocol, load),

@@ -482,8 +482,8 @@ mod tests {
         if let Some(note) = send.take() {
             out.send(note);
         }
-        let began = Instant::now();
-        while began.elapsed() < Duration::from_secs(20) {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(20) {
             together.look(&plan, LOOK);
             let found = thread.take();
             if found.is_some() || !expect && !together.group.lost().is_empty() {

@@ -127,9 +127,9 @@ fn packet_ins_without_a_connection_are_unsent_and_not_lost() {
     assert_eq!(counts.answered + counts.lost, counts.sent, "{counts:?}");
     assert!(counts.answered >= 10, "{counts:?}");
     let never = format!("{} of 60 packet-ins that were due never left: ", counts.unsent);
-    let told = trial.notes.iter().find(|note| note.starts_with(&never));
+    let note = trial.notes.iter().find(|note| note.starts_with(&never));
     let cut_off = format!("{} had no connection to leave by", counts.unsent);
-    assert!(told.is_some_and(|note| note.contains(&cut_off)), "{:?}", trial.notes);
+    assert!(note.is_some_and(|note| note.contains(&cut_off)), "{:?}", trial.notes);
     assert!(trial.silence.is_none(), "{:?}", trial.silence);
     let errors = &trial.handshake.errors;
     assert!(errors.keys().any(|error| error.contains("closed")), "{errors:?}");
@@ -237,8 +237,8 @@ fn replies_waiting_in_the_probe_are_not_blamed_on_the_controller() {
     let trial = trial(&peer, &[("traffic.rate", "1000"), ("timing.drain", "10s")]);
     let counts = trial.counts;
     assert_eq!((counts.sent, counts.answered, counts.unsent), (600, 600, 0), "{counts:?}");
-    let told = trial.notes.iter().find(|note| note.contains("did not read its connection"));
-    assert_eq!(told, None);
+    let note = trial.notes.iter().find(|note| note.contains("did not read its connection"));
+    assert_eq!(note, None);
 }
 
 #[test]
@@ -308,8 +308,8 @@ fn a_process_name_without_a_match_is_reported() {
     let name = format!("name:none-has-this-{}", std::process::id());
     let trial = trial(&peer, &[("controller.process", &name), ("timing.sample", "20ms")]);
     assert!(trial.controller_usage.is_none(), "{:?}", trial.controller_usage);
-    let told = trial.notes.iter().any(|note| note.contains("no process matched"));
-    assert!(told, "{:?}", trial.notes);
+    let is_noted = trial.notes.iter().any(|note| note.contains("no process matched"));
+    assert!(is_noted, "{:?}", trial.notes);
 }
 
 #[test]
@@ -487,7 +487,7 @@ fn the_rates_of_an_interrupted_trial_are_over_the_time_that_was_measured() {
             ("timing.settle", "0s"),
             ("timing.warm-up", "0s"),
             ("timing.measure", "1h"),
-            // Samples are far apart, so that the end of the window cannot be mistaken for one.
+            // Samples are widely spaced, so that the end of the window cannot be mistaken for one.
             ("timing.sample", "10s"),
         ],
         500,

@@ -133,7 +133,7 @@ fn onos_answers_all_and_is_whole_after_it_was_made_to_forget() {
 }
 
 #[test]
-fn a_run_whose_switches_got_another_pipeconf_than_asked_says_so_and_is_partial() {
+fn a_run_whose_switches_got_another_pipeconf_than_configured_says_so_and_is_partial() {
     let onos = StandIn::start(ServiceTime::default());
     let forgetful = ("controller.onos-forget", "true");
     let first = onos.run(&[forgetful, ("controller.onos-pipeconf", TUTORIAL)]);
@@ -191,8 +191,9 @@ fn a_saturated_controller_shows_its_backlog_and_the_next_command() {
     assert!(trial.fairness.is_some_and(|fairness| fairness > 0.95), "{:?}", trial.fairness);
 }
 
-/// With `controller.onos-forget`, each trial makes ONOS forget the devices of the previous one, and
-/// no device is left after the last. Without it, the devices remain.
+/// Tests that each trial with `controller.onos-forget` makes ONOS forget the devices of the
+/// previous trial, that no device is left after the last trial, and that without the setting the
+/// devices remain.
 #[test]
 fn the_tests_of_rfc_8456_have_onos_forget_the_switches() {
     struct NoWatcher;

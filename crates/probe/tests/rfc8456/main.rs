@@ -317,7 +317,7 @@ fn check_proactive(result: &BenchmarkResult) {
 const PROACTIVE: &str = "rfc8456:5.1.1,5.1.5,5.1.7";
 
 #[test]
-fn the_reference_controller_provisions_paths_that_it_is_told_of_in_both_versions() {
+fn the_reference_controller_provisions_requested_paths_in_both_versions() {
     for protocol in ["openflow13", "openflow10"] {
         let mut controller = bind(Part::Alone);
         let northbound = controller.offer_northbound(([127, 0, 0, 1], 0).into()).expect("a port");

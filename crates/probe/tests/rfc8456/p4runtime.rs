@@ -125,7 +125,7 @@ fn the_reference_controller_is_measured() {
 }
 
 #[test]
-fn the_reference_controller_provisions_paths_that_it_is_told_of() {
+fn the_reference_controller_provisions_requested_paths() {
     let first_port = free_ports();
     let mut controller = controller(first_port, 1, false);
     let northbound = controller.offer_northbound(([127, 0, 0, 1], 0).into()).expect("a port");

@@ -138,7 +138,7 @@ fn at(line: &str) -> impl Fn(Problem) -> ConfigError {
     move |problem| ConfigError { line: line.to_owned(), problem }
 }
 
-/// The meaning of a setting that an earlier line has made already.
+/// The treatment of a setting that an earlier line has already made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repeated {
     /// It is an error.
@@ -147,7 +147,7 @@ enum Repeated {
     Replaces,
 }
 
-/// The settings of a port that are settings of each of its queues.
+/// The settings that apply to each queue of a port if they are in a line about the port.
 const OF_EACH_QUEUE: [&str; 3] = ["depth", "red", "ecn"];
 
 fn collect<'t>(
@@ -206,11 +206,11 @@ fn number(key: &'static str, value: &str, low: u64, high: u64) -> Result<u64, Pr
 }
 
 impl Collected<'_> {
-    /// Removes the settings that those of a new line, about the port or a queue, replace.
+    /// Removes the settings that a new line, about the port or about a queue, replaces.
     fn forget(&mut self, queue: Option<u8>, words: &[(&str, &str)]) {
         let count = self.port.get("queues").and_then(|(count, _)| count.parse::<u8>().ok());
         if queue.zip(count).is_some_and(|(queue, count)| queue >= count) {
-            // A line about a queue that the port lacks gives it that queue.
+            // A line about a queue beyond the number of queues adds that queue.
             self.port.remove("queues");
         }
         for (key, value) in words {
@@ -340,7 +340,7 @@ fn amounts(key: &'static str, value: &str) -> Result<Amounts, Problem> {
     Ok(amounts)
 }
 
-/// Reads a queue length: a number is packets, a number with a unit bytes.
+/// Reads a queue length: in packets without a unit, in bytes with one.
 fn threshold(key: &'static str, value: &str) -> Result<Threshold, Problem> {
     if value.bytes().all(|byte| byte.is_ascii_digit()) {
         let length = number(key, value, 0, u32::MAX.into())?;

@@ -81,7 +81,7 @@ fn length(unit: Unit, length: u64) -> String {
     }
 }
 
-/// Returns `rate` and `burst`, as far as there are any.
+/// Returns `rate` and `burst`, if they are set.
 fn shaper(shaper: &Shaper) -> String {
     let rate = |limit: Option<Limit>, unit: &str| limit.map(|one| format!("{}{unit}", one.rate));
     let rates: Vec<String> =
@@ -143,7 +143,7 @@ mod tests {
             read(&with("port=1 queue=3 rate=5pps")).first().map(String::as_str),
             Some("port=1 queues=4 rate=10000000bps")
         );
-        // Without that, a setting is made once.
+        // `parse` accepts each setting only once.
         assert!(Configuration::parse(&with("port=1 rate=1Mbps")).is_err());
     }
 }

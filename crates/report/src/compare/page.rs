@@ -130,10 +130,19 @@ fn shown<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row
     comparison.others.iter().flat_map(|against| &against.rows).filter(|row| is_shown(row))
 }
 
+/// Returns the compared figures that plots show: those of [`shown`] with finite values.
+fn drawn<'a, 'c>(comparison: &'a Comparison<'c>) -> impl Iterator<Item = &'a Row<'c>> {
+    shown(comparison).filter(|row| is_finite(row))
+}
+
+fn is_finite(row: &Row<'_>) -> bool {
+    row.base.value.is_finite() && row.other.value.is_finite()
+}
+
 /// Returns a forest plot of the differences between a result and the base, with the surest first.
 /// Returns `None` if there is nothing to draw.
 fn forest(against: &Against<'_>, base: &str) -> Option<Figure> {
-    let with_share = |row: &&Row<'_>| row.base.value != 0.0;
+    let with_share = |row: &&Row<'_>| row.base.value != 0.0 && row.change.value.is_finite();
     let rows: Vec<&Row<'_>> = surest_first(against).into_iter().filter(with_share).collect();
     if rows.is_empty() {
         return None;
@@ -190,11 +199,11 @@ fn conditions(page: &mut Page, outcomes: &[Outcome]) {
 /// Returns a plot of each headline metric that was measured at several places (points, cases, cells
 /// or flows). Its horizontal axis is the parameter that varies, or the places if none does.
 fn figures(comparison: &Comparison<'_>, single: &[&str]) -> Vec<Figure> {
-    let metrics = distinct(shown(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
+    let metrics = distinct(drawn(comparison).map(|row| (row.base.metric.as_str(), row.base.unit)));
     let metrics = metrics.into_iter().filter(|(metric, _)| !single.contains(metric));
     let figures = metrics.map(|(metric, unit)| {
         // Only rows that exist in the base and in other results are drawn.
-        let own = || shown(comparison).filter(|row| row.base.metric == metric);
+        let own = || drawn(comparison).filter(|row| row.base.metric == metric);
         let places = distinct(own().map(|row| row.base.place.as_str()));
         let across: Vec<Option<f64>> = distinct(own().map(|row| row.base.across.map(|(_, x)| x)));
         let label = own().find_map(|row| row.base.across).map(|(label, _)| label);
@@ -246,7 +255,7 @@ fn lines(
     x_of: &dyn Fn(&Quantity) -> f64,
 ) -> (Vec<Line>, String) {
     let results = results(comparison);
-    let own = || shown(comparison).filter(|row| row.base.metric == metric);
+    let own = || drawn(comparison).filter(|row| row.base.metric == metric);
     let mut keys = distinct(own().map(|row| line_label(row.base, varies)));
     let all = keys.len();
     let most = (MAX_LINES / results.len()).max(1);
@@ -292,7 +301,10 @@ fn lines(
             let against = comparison.others.iter().enumerate();
             let rows = against.filter(|(other, _)| number == 0 || other + 1 == number);
             let rows = rows.flat_map(|(_, against)| &against.rows).filter(|row| {
-                is_shown(row) && row.base.metric == metric && line_label(row.base, varies) == *key
+                is_shown(row)
+                    && is_finite(row)
+                    && row.base.metric == metric
+                    && line_label(row.base, varies) == *key
             });
             let figures =
                 rows.map(|row| (x_of(row.base), if number == 0 { row.base } else { row.other }));

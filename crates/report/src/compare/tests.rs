@@ -170,6 +170,33 @@ fn differences_have_the_interval_that_their_sides_allow() {
 }
 
 #[test]
+fn a_bound_that_becomes_infinite_is_a_difference_and_breaks_limits() {
+    let of = |name: &str, value: f64| {
+        result(
+            name,
+            vec![Quantity { value, spread: Spread::Exact, ..quantity("f", "p50", &[1.0]) }],
+        )
+    };
+    let infinite = f64::INFINITY;
+    for (base, other, shown, words) in [
+        (1.0, infinite, true, "now infinite"),
+        (infinite, 1.0, true, "now finite"),
+        (infinite, infinite, false, "0 %"),
+    ] {
+        let results = [of("a", base), of("b", other)];
+        let comparison = Comparison::new(&results, &[]).expect("comparable").expect("two");
+        let row = comparison.others[0].rows[0];
+        assert_eq!(row.change.is_shown(), shown, "{base} {other}");
+        assert_eq!(text::percent(row.change, row.base), words);
+        let drawn = table(&comparison, &[], Layout { width: 80, colour: false });
+        assert!(!drawn.contains("NaN"), "{drawn}");
+        let condition = Condition::parse("p50 < +10%", [("p50", Unit::Seconds)].into_iter(), true);
+        let judged = judge(&comparison, &[condition.expect("a condition")]);
+        assert_eq!(judged[0].held, other.is_finite(), "{base} {other}");
+    }
+}
+
+#[test]
 fn words_are_whole_where_headings_are_wider_than_figures() {
     let places = ["baseline, 64 B, 1 rule", "five-tuple + set-nw-src, 64 B, 1 rule"];
     let of = |name: &str, value: f64| {

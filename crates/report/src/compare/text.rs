@@ -153,6 +153,7 @@ fn grid<'a>(title: &str, rows: impl Iterator<Item = (String, Row<'a>)>, layout: 
 /// Formats a figure of a result with its confidence interval.
 pub(super) fn stated(of: &Quantity) -> String {
     match of.spread {
+        crate::results::Spread::Exact if of.value.is_infinite() => "infinite".to_owned(),
         crate::results::Spread::Exact => figure(of.value, of.unit),
         _ => with_interval(of.value, of.interval(), of.unit),
     }
@@ -160,6 +161,9 @@ pub(super) fn stated(of: &Quantity) -> String {
 
 /// Formats a difference and its interval in percent of the value in the base.
 pub(super) fn percent(change: Change, base: &Quantity) -> String {
+    if !change.value.is_finite() {
+        return if change.value > 0.0 { "now infinite" } else { "now finite" }.to_owned();
+    }
     if base.value == 0.0 {
         // If the base is zero, there is no percentage, so the difference itself is shown.
         let sign = if change.value > 0.0 { "+" } else { "" };
@@ -184,9 +188,10 @@ pub(super) fn percent(change: Change, base: &Quantity) -> String {
 }
 
 /// Formats the ratio of the other value to the base, with an interval that follows from that of the
-/// difference. Returns a dash if the base is zero or the signs differ.
+/// difference. Returns a dash if the base is zero, the signs differ, or one value is infinite.
 pub(super) fn ratio(row: &Row<'_>) -> String {
-    if row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
+    let is_infinite = !row.change.value.is_finite();
+    if is_infinite || row.base.value == 0.0 || row.base.value.signum() != row.other.value.signum() {
         return "–".to_owned();
     }
     let of_base = |change: f64| 1.0 + change / row.base.value;

@@ -20,7 +20,8 @@ pub struct HistogramFile {
     pub kind: String,
     /// The number of the point or case, from 1: its dimension `point` or `case`.
     pub number: u32,
-    /// The number of the trial, from 1, or `None` for a case, all of whose repetitions are together.
+    /// The number of the trial, from 1, or `None` for a case, all of whose repetitions are
+    /// together.
     pub trial: Option<u32>,
     /// The path of the file.
     pub path: PathBuf,
@@ -36,8 +37,8 @@ pub struct HistogramError {
     pub reason: String,
 }
 
-/// Returns the histograms in a run directory, in the order of points or cases, trials and kinds. The
-/// list is empty if the command left none.
+/// Returns the histograms in a run directory, in the order of points or cases, trials and kinds.
+/// The list is empty if the command left none.
 ///
 /// # Errors
 /// Returns an error if the directory cannot be read.
@@ -133,7 +134,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Returns the counts of a histogram. Where it has counted nothing, there is one wide bin.
+    /// Returns the counts of a histogram. A histogram that has counted nothing has one wide bin.
     #[must_use]
     pub fn of(histogram: &Histogram<u64>) -> Self {
         let mut bins = Self::default();

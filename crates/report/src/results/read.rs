@@ -353,14 +353,19 @@ fn figures_of_flows(value: &Value, at: Option<&Varied>) -> Vec<Quantity> {
             let subject = words(&bound["analysis"]);
             let place = FigureContext { subject, place, dimensions, across: None };
             for (metric, unit) in [("delay", Unit::Seconds), ("backlog", Unit::Count)] {
-                // An infinite bound has no figure.
-                let found = bound[metric]["value"].as_f64();
+                let found = bound_value(&bound[metric]);
                 let found = found.map(|value| place.quantity(metric, unit, value, Spread::Exact));
                 figures.extend(found);
             }
         }
     }
     figures
+}
+
+/// Returns a bound, which may be infinite. JSON has no infinite number, so only the exact text of
+/// the bound says that it is.
+fn bound_value(bound: &Value) -> Option<f64> {
+    bound["value"].as_f64().or_else(|| (bound["exact"] == "+inf").then_some(f64::INFINITY))
 }
 
 /// Reads the bounds of a network while one of its quantities varies. The value of that quantity is
@@ -420,7 +425,9 @@ mod tests {
             found,
             [
                 ("flow f, video.rate 10", Some(&Coordinate::Number(10.0)), 0.5),
+                ("flow f, video.rate 10", Some(&Coordinate::Number(10.0)), f64::INFINITY),
                 ("flow f, video.rate 20", Some(&Coordinate::Number(20.0)), 0.75),
+                ("flow f, video.rate 20", Some(&Coordinate::Number(20.0)), f64::INFINITY),
             ]
         );
         assert_eq!(result.figures[0].interval(), Some((0.5, 0.5)), "bounds are exact");

@@ -168,8 +168,8 @@ fn figures_of(table: &Value) -> Vec<Quantity> {
     figures
 }
 
-/// Returns the number of leading columns that tell the rows of a table apart. The first one always
-/// does so in part; a column with measured values, which have an interval, never does.
+/// Returns the number of leading columns that distinguish the rows of a table. The first column is
+/// always one of them. A column of measured values, which have intervals, never is.
 fn leading_columns(rows: &[Value], columns: usize) -> usize {
     let is_measured = |at: usize| rows.iter().any(|row| row[at]["ci95"].is_number());
     let distinct = |count: usize| {
@@ -177,7 +177,7 @@ fn leading_columns(rows: &[Value], columns: usize) -> usize {
         names.collect::<BTreeSet<Vec<String>>>().len()
     };
     let usable = (1..columns).take_while(|at| !is_measured(*at)).count();
-    // Without such columns, the first one has to do.
+    // If these columns do not distinguish all rows, only the first one is used.
     (1..=usable + 1).find(|count| distinct(*count) == rows.len()).unwrap_or(1)
 }
 
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(time.more_is_better, Some(false));
     }
 
-    /// The rows of `planimeter dut` about updates begin with the operation, and differ in the number
-    /// of updates in a request and in the window.
+    /// The rows of `planimeter dut` about updates begin with the operation, and differ in the
+    /// number of updates in a request and in the window.
     #[test]
     fn rows_that_begin_alike_are_compared_by_what_tells_them_apart() {
         let row = |batch: u32, window: u32, rate: f64| {

@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
-/// How a page is shown.
+/// The settings with which a page is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
     /// The width of the window, in CSS pixels.

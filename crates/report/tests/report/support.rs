@@ -54,8 +54,8 @@ impl Default for Scenario {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014), a small generator with a seed that gives the same numbers
-/// on every machine.
+/// SplitMix64 (Steele, Lea, Flood 2014), a small generator that produces the same numbers from a
+/// seed on every machine.
 struct Noise(u64);
 
 impl Noise {

@@ -18,7 +18,7 @@ fn a_point_with_repetitions_at_which_the_controller_saturates() {
 }
 
 #[test]
-fn the_verdict_on_several_trials_gives_one_reason_and_its_share() {
+fn the_verdict_on_several_trials_states_one_reason_and_its_share() {
     let mut run = support::figure_7();
     let trials = &mut run.points[0].trials;
     let (count, side) = (trials.len(), trials[0].verdict.saturated);

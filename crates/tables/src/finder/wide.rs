@@ -48,8 +48,8 @@ unsafe extern "C" fn eight(searcher: *mut Searcher, key: *const u64) -> u64 {
 ///
 /// # Safety
 /// `searcher` must have been made by [`Finder::searcher`] of a finder that is alive and that no
-/// thread changes, and no other thread may use the searcher. `key` must be the address of a key of
-/// as many words as the finder's keys have, and no thread may write them.
+/// thread changes, and no other thread may use the searcher. `key` must be the address of a key
+/// that has the number of words of the finder's keys, and no thread may write these words.
 #[inline(always)]
 unsafe fn find(lanes: impl Lanes, searcher: *mut Searcher, key: *const u64) -> u64 {
     // SAFETY: the searcher is valid and no other thread uses it. Its body points outside of it, to

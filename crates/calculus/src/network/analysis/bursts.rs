@@ -172,7 +172,7 @@ struct System<'a, 'n> {
     settings: &'a Settings,
     delays: &'a Delays,
     by: By,
-    /// The same network, cut with bursts that another method has proven.
+    /// The network with the bursts over cut links that another method has proven.
     known: Option<&'a Common<'n>>,
     unknowns: Vec<Unknown>,
 }

@@ -35,7 +35,7 @@ impl SwitchSource for Queued {
     }
 
     fn published_queues(&self) -> DeviceQueues {
-        let mut sent = self.sent.lock().expect("nobody panics");
+        let mut sent = self.sent.lock().expect("no thread panics");
         *sent += 1;
         let counts = |sent| QueueCounts { sent, dropped_depth: 4, ..QueueCounts::default() };
         let port = PortState { queues: vec![counts(0), counts(*sent)], lateness: None };
@@ -44,7 +44,7 @@ impl SwitchSource for Queued {
     }
 
     fn set_queues(&self, change: QueueChange) -> Pending<QueuesSet> {
-        self.changes.lock().expect("nobody panics").push(change);
+        self.changes.lock().expect("no thread panics").push(change);
         Box::pin(ready(Ok(QueuesSet::default())))
     }
 
@@ -65,7 +65,7 @@ async fn the_counters_of_queues_are_read_and_sampled() {
     };
     assert_eq!(found.len(), 1, "only port 2 has queues");
     assert_eq!(values(&found[0].update), [Value::Number(0), Value::Number(1)]);
-    // The other device has none, and the path exists all the same.
+    // The other device has no queues, but the path exists there too.
     assert_eq!(served.get("9", SENT).await.expect("it exists").notification, []);
     let json = GetRequest {
         path: vec![parse("4", "qos")],
@@ -142,7 +142,7 @@ async fn a_policy_sets_the_queues_of_its_port() {
         validate_only: false,
         expected_revision: Some(3),
     };
-    assert_eq!(*queued.changes.lock().expect("nobody panics"), [expected]);
+    assert_eq!(*queued.changes.lock().expect("no thread panics"), [expected]);
     let mut two_rates = low();
     two_rates["two-rate-three-color"] = json!({});
     let mut shaped = low();
@@ -165,7 +165,11 @@ async fn a_policy_sets_the_queues_of_its_port() {
     let missing = "qos/scheduler-policies/scheduler-policy[none]";
     let refused = set(missing, &policy(vec![low()])).await.expect_err("no such port");
     assert_eq!(refused.code(), Code::NotFound);
-    assert_eq!(queued.changes.lock().expect("nobody panics").len(), 1, "the others had no effect");
+    assert_eq!(
+        queued.changes.lock().expect("no thread panics").len(),
+        1,
+        "the others had no effect"
+    );
 }
 
 #[tokio::test]

@@ -97,7 +97,7 @@ async fn operations_are_one_transaction() {
     assert_eq!(set(&mut served, wrong).await.expect_err("mtu").code(), Code::InvalidArgument);
     assert_eq!(enabled(&served), [false, true]);
     let stuck = Port { number: STUCK, name: "d4-eth3".to_owned(), up: true, enabled: true };
-    served.ports.ports.lock().expect("nobody panics").push(stuck);
+    served.ports.ports.lock().expect("no thread panics").push(stuck);
     let half = both(vec![], vec![leaf(1, true), leaf(2, false), leaf(3, false)]);
     let refused = set(&mut served, half).await.expect_err("the last cannot be switched");
     assert_eq!(refused.code(), Code::FailedPrecondition);

@@ -158,7 +158,7 @@ fn a_p4info_with_a_wrong_constraint_is_refused_with_its_place() {
     );
 }
 
-/// A translated key is compared with the string that the program gives to a number.
+/// A translated key is compared with the string that the program assigns to a number.
 #[test]
 fn constraints_know_the_strings_of_a_translation() {
     let mut p4info = restricted();

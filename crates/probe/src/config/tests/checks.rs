@@ -512,7 +512,7 @@ fn p4runtime_ports_end_at_65535() {
 }
 
 #[test]
-fn controllers_are_told_an_address_that_can_be_dialled() {
+fn controllers_get_an_address_that_can_be_dialled() {
     refused(
         "protocol = \"p4rt\"\np4runtime.listen = \"0.0.0.0\"\n\
          controller.onos-rest = \"http://h\"\n",

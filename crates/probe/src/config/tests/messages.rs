@@ -34,7 +34,7 @@ rates = ["100..500"]
 }
 
 #[test]
-fn unknown_keys_are_told_what_was_meant() {
+fn unknown_keys_are_refused_with_what_was_meant() {
     insta::assert_snapshot!(complaints(
         r#"sedd = 1
 topology = "linear"
@@ -58,7 +58,7 @@ anything = 1
 }
 
 #[test]
-fn wrong_types_are_told_what_to_write() {
+fn wrong_types_are_refused_with_what_to_write() {
     insta::assert_snapshot!(complaints(
         r#"seed = [1, 2]
 traffic = 5
@@ -101,7 +101,7 @@ replay = ["a"]
 }
 
 #[test]
-fn text_that_is_no_toml_is_told_the_line() {
+fn text_that_is_no_toml_is_refused_with_the_line() {
     insta::assert_snapshot!(
         [
             complaints("seed = 1\nrate == 5\n"),

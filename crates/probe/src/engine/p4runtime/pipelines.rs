@@ -75,8 +75,8 @@ mod tests {
         let empty = "no tables, 0 bytes of device configuration, fingerprint cbf29ce484222325";
         assert_eq!(named("", ""), empty);
         assert_eq!(named(tunnel, "{}"), first);
-        // Another trial gives an equal pipeline the same name, and a different pipeline a different
-        // one.
+        // In another trial, an equal pipeline has the same name, and a different pipeline has a
+        // different name.
         let later = Pipelines::default();
         assert_eq!(later.name(&pipeline(&PipelineRegistry::new(), tunnel, "{}")), first);
         let other = named(tunnel, "[]");

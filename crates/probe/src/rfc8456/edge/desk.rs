@@ -31,8 +31,8 @@ impl Desk {
         // The thread ends when the desk is dropped. A command that hangs delays only this thread.
         std::thread::spawn(move || {
             for task in tasks {
-                let asked_at = clock.now();
-                let what = work(task, asked_at, northbound.as_ref(), fail.as_deref());
+                let start = clock.now();
+                let what = work(task, start, northbound.as_ref(), fail.as_deref());
                 if results.send(Seen { at: clock.now(), what }).is_err() {
                     break;
                 }

@@ -199,7 +199,7 @@ impl P4RuntimeDevice {
         };
         let translations = plane.ports.translations();
         let framed = layout.header(&packet.metadata, translations.as_deref());
-        // A string that has lost its number since it was checked names nothing.
+        // A packet-out with a string that has lost its number since it was checked is ignored.
         let Some(mut framed) = framed else { return };
         framed.extend_from_slice(&packet.payload);
         self.process(self.cpu_port, &framed, left);

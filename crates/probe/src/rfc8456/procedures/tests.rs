@@ -574,7 +574,7 @@ fn a_rate_is_what_the_controller_can_do_and_attacks_take_their_share() {
     // One packet is served every 4 ms; its answer follows 3 ms later.
     let alone = offered(&scene, known, None);
     assert!((alone - 250.0).abs() <= 1.0, "{alone}");
-    // Strangers send as many packets as paths do, so half of the time is spent on them.
+    // Strangers send the same number of packets as paths, so half of the time is spent on them.
     let strangers = Disturbance::Strangers { spacing: 2 * MILLISECOND };
     let attacked = offered(&scene, known, Some(strangers));
     assert!((attacked - 125.0).abs() <= 1.0, "{attacked}");
@@ -667,9 +667,9 @@ fn a_change_is_detected_when_neighbours_are_sent_discovery_again() {
     assert_eq!(measured.value, None);
 }
 
-/// The controller ignores changes and sends discovery messages every half second, as many
-/// controllers do. An event may fall anywhere in this period, so a single one may measure anything
-/// up to half a second.
+/// The controller ignores changes, and sends discovery messages every half second, like many other
+/// controllers. An event may fall anywhere in this period, so a single one may measure anything up
+/// to half a second.
 #[test]
 fn events_are_spread_over_the_interval_of_discovery_messages() {
     let scene = scene(5, &TopologySource::Linear);
