@@ -5,6 +5,7 @@
 //! them at the ports by which they leave. The entries of the flows stay in the switch for the whole
 //! test, and no update of the test is about them.
 
+mod highest;
 mod passing;
 #[cfg(test)]
 mod tests;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use p4runtime::client::Client;
 use p4runtime::proto::v1;
 
+use self::highest::{Search, Trial};
 use self::passing::{Packet, Passing};
 use crate::entries::key;
 use crate::error::DutError;
@@ -30,6 +32,7 @@ use crate::stream::PacketStream;
 use crate::target::Target;
 use crate::window::{Operation, Phase};
 
+pub use self::highest::HighestRate;
 pub use crate::forwarded::{Cost, Forwarded};
 
 /// The time for which packets are sent to find out whether the switch forwards them at their rate.
@@ -197,6 +200,36 @@ impl Background {
         let (stream, forwarded) = passing.end().ok_or_else(lost)?;
         self.stream = Some(stream);
         Ok((found?, forwarded?))
+    }
+
+    /// Searches for the highest rate at which the switch forwards the packets while its control
+    /// channel is idle. A trial takes `time`. If `stop` is set, returns what is known until then.
+    pub(crate) async fn highest_rate(
+        &mut self,
+        time: Duration,
+        stop: &AtomicBool,
+    ) -> Result<HighestRate, DutError> {
+        let usual = self.rate;
+        let mut search = Search::from(usual);
+        while let Some(rate) = search.next_rate() {
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let before = self.dropped();
+            self.rate = rate;
+            let sent = self.pause(time).await;
+            self.rate = usual;
+            sent?;
+            let dropped_here = self.dropped() - before;
+            let passages = self.stream.as_ref().map_or(&[][..], |stream| stream.passages());
+            search.observe(rate, Trial { passages, dropped_here });
+        }
+        Ok(search.conclude())
+    }
+
+    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    fn dropped(&self) -> u64 {
+        self.stream.as_ref().map_or(0, PacketStream::dropped)
     }
 
     /// Deletes the entries of the flows.

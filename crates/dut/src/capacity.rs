@@ -29,6 +29,9 @@ pub struct Settings {
     pub window: usize,
     /// The time for which entries are replaced at each level of occupancy; zero to leave that out.
     pub time: Duration,
+    /// The length of a trial of the search for the highest rate of forwarding at each level; zero to
+    /// leave that out. The search is made with packets.
+    pub trial: Duration,
     /// The process of the switch, whose memory is read; `None` to leave that out.
     pub process: Option<SwitchProcess>,
     /// The other tables that are filled too, of a P4Runtime switch, without replacing entries.
@@ -38,7 +41,13 @@ pub struct Settings {
 impl Settings {
     /// Returns the settings with which another table is filled.
     pub(crate) fn of_other_table(&self) -> Self {
-        Self { time: Duration::ZERO, process: None, tables: OtherTables::None, ..self.clone() }
+        Self {
+            time: Duration::ZERO,
+            trial: Duration::ZERO,
+            process: None,
+            tables: OtherTables::None,
+            ..self.clone()
+        }
     }
 }
 

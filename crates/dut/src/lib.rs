@@ -56,6 +56,7 @@ mod target;
 #[cfg(test)]
 mod testing;
 pub mod timeouts;
+mod transport;
 pub mod updates;
 mod watch;
 mod window;
@@ -70,5 +71,6 @@ pub use outlet::Outlet;
 pub use plan::{Outcome, Plan, Protocol, Subject, measure};
 pub use session::{Device, Listening};
 pub use target::Target;
+pub use transport::Evidence;
 pub use watch::Watch;
 pub use window::{BatchAtomicity, Call, Operation, Phase, Refusal};

@@ -50,6 +50,11 @@ impl Outlet {
         self.number
     }
 
+    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.port.counters.values().receive_dropped
+    }
+
     /// Sends a packet. Returns whether the queue of the interface had room for it.
     ///
     /// # Errors

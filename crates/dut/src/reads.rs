@@ -1,5 +1,5 @@
-//! The rate of reads: how many entries of a table a switch sends in a second, and what that costs
-//! packets which pass through it meanwhile.
+//! The rate of reads: how many entries of a table, and how many of their counters, a switch sends
+//! in a second, and what that costs packets which pass through it meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -8,6 +8,9 @@ use crate::background::{Background, Cost};
 use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
+use crate::transport::sampler::Sampler;
+use crate::transport::{Bulk, Evidence};
+use crate::updates::Limit;
 use crate::window::{BUSY, Operation, Shape, Work, processor_time};
 
 /// The number of updates in a request that fills the table.
@@ -41,6 +44,41 @@ pub struct Measured {
     /// Whether this program was the limit in most rounds: its thread, which decodes the entries,
     /// ran nearly all the time.
     pub is_limited_here: bool,
+    /// What TCP showed of the connection in all rounds; `None` if the kernel does not tell.
+    pub transport: Option<Evidence>,
+    /// The reads of direct counters; `None` if the table has none.
+    pub counters: Option<CounterReads>,
+}
+
+/// The reads of the direct counters of all entries.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CounterReads {
+    /// The counters per second of each round.
+    pub rates: Vec<f64>,
+    /// The number of reads that had another number of counters than the table has entries.
+    pub wrong: usize,
+    /// The number of all reads.
+    pub reads: usize,
+    /// The error with which the switch refused to return counters; `None` if it returned them.
+    pub refusal: Option<String>,
+}
+
+/// The part of the table that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Entries,
+    Counters,
+}
+
+impl Measured {
+    /// Returns the part that limited the rate.
+    #[must_use]
+    pub fn limit(&self) -> Limit {
+        match self.is_limited_here {
+            true => Limit::Planimeter,
+            false => Limit::of(self.transport.as_ref(), None, Bulk::Answers),
+        }
+    }
 }
 
 /// Inserts entries, reads the whole table repeatedly, and deletes the entries. With `background`,
@@ -70,11 +108,13 @@ pub(crate) async fn measure(
         reads: 0,
         packets,
         is_limited_here: false,
+        transport: None,
+        counters: None,
     };
     let mut busy = 0;
     for round in 0..settings.rounds {
         progress(round.into(), settings.rounds.into());
-        let reading = Reading::make(session, expected, settings.time, stop);
+        let reading = Reading::make(session, Part::Entries, expected, settings.time, stop);
         let one = match (&mut background, &mut measured.packets) {
             (Some(packets), Some(cost)) => {
                 // The reading has not begun yet.
@@ -91,15 +131,48 @@ pub(crate) async fn measure(
             break;
         }
         measured.rates.push(one.entries as f64 / one.time);
+        measured.transport = Evidence::sum(measured.transport, one.transport);
         busy += usize::from(one.processor >= BUSY * one.time);
     }
     measured.is_limited_here = 2 * busy > measured.rates.len();
+    if session.has_counters() && !stop.load(Ordering::Relaxed) {
+        measured.counters = Some(counters(session, expected, settings, stop).await?);
+    }
     let empty = Work { operation: Operation::Delete, numbers: &filled.accepted, batch: BATCH };
     session.write(empty, shape, &AtomicBool::new(false)).await?;
     Ok(measured)
 }
 
+/// Reads the counters of a table of `expected` entries. A switch that refuses is asked only once.
+async fn counters(
+    session: &mut Session,
+    expected: usize,
+    settings: &Settings,
+    stop: &AtomicBool,
+) -> Result<CounterReads, DutError> {
+    let mut found = CounterReads::default();
+    for _ in 0..settings.rounds {
+        let one = match Reading::make(session, Part::Counters, expected, settings.time, stop).await
+        {
+            Ok(one) => one,
+            Err(DutError::Request { cause, .. }) => {
+                found.refusal = Some(cause);
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        found.reads += one.reads;
+        found.wrong += one.wrong;
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        found.rates.push(one.entries as f64 / one.time);
+    }
+    Ok(found)
+}
+
 /// The reads of one round.
+#[derive(Default)]
 struct Reading {
     entries: usize,
     reads: usize,
@@ -108,26 +181,33 @@ struct Reading {
     time: f64,
     /// The processor time of this thread in seconds.
     processor: f64,
+    transport: Option<Evidence>,
 }
 
 impl Reading {
-    /// Reads a table of `expected` entries again and again for some time.
+    /// Reads a part of a table of `expected` entries again and again for some time.
     async fn make(
         session: &mut Session,
+        part: Part,
         expected: usize,
         time: Duration,
         stop: &AtomicBool,
     ) -> Result<Self, DutError> {
         let (began, processor) = (Instant::now(), processor_time());
-        let mut one = Self { entries: 0, reads: 0, wrong: 0, time: 0.0, processor: 0.0 };
+        let sampler = session.look_at_connections();
+        let mut one = Self::default();
         while began.elapsed() < time && !stop.load(Ordering::Relaxed) {
-            let found = session.read().await?;
+            let found = match part {
+                Part::Entries => session.read().await?,
+                Part::Counters => session.read_counters().await?,
+            };
             one.entries += found;
             one.reads += 1;
             one.wrong += usize::from(found != expected);
         }
         one.time = began.elapsed().as_secs_f64();
         one.processor = (processor_time() - processor).as_secs_f64();
+        one.transport = sampler.and_then(Sampler::end);
         Ok(one)
     }
 }

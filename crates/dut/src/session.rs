@@ -13,6 +13,7 @@ use std::time::Duration;
 use ::openflow::Version;
 use ::p4runtime::client::ClientTls;
 use controllers::openflow::ServerTls;
+use measuring::tcp::Addresses;
 
 use crate::entries::{EntryFile, EntryMaker, OwnFile, key};
 use crate::entry_number::{EntryNumber, Variant};
@@ -20,6 +21,8 @@ use crate::error::DutError;
 use crate::flows::{FlowMatch, OwnFlows};
 use crate::loaded_table::LoadedTable;
 use crate::sustained::trial::Trial;
+use crate::transport::Evidence;
+use crate::transport::sampler::Sampler;
 use crate::watch::Watch;
 use crate::window::{BatchAtomicity, Operation, Phase, Refusal, Sent, Shape, Work};
 
@@ -66,6 +69,25 @@ pub struct Listening {
 pub(crate) enum Channel {
     P4Runtime(Box<P4RuntimeChannel>),
     OpenFlow(Box<OpenFlowChannel>),
+}
+
+impl Channel {
+    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    fn addresses(&self) -> Vec<Addresses> {
+        match self {
+            Self::P4Runtime(channel) => channel.addresses(),
+            Self::OpenFlow(channel) => channel.addresses(),
+        }
+    }
+}
+
+/// A trial that was made.
+pub(crate) struct Tried {
+    pub(crate) trial: Trial,
+    /// The share of the schedule's time during which this thread ran.
+    pub(crate) busy: f64,
+    /// What TCP showed of the connection; `None` if the kernel does not tell.
+    pub(crate) transport: Option<Evidence>,
 }
 
 /// A session with the measured switch.
@@ -309,10 +331,16 @@ impl Session {
             // Also those whose answer is never seen.
             self.owned.extend(numbers);
         }
-        let Sent { phase, unsent } = match &mut self.channel {
+        // A single request does not wait behind others, so no side limits its rate.
+        let sampler = match numbers.len() > work.batch {
+            true => self.look_at_connections(),
+            false => None,
+        };
+        let Sent { mut phase, unsent } = match &mut self.channel {
             Channel::P4Runtime(channel) => channel.send(work, shape, atomicity, stop).await?,
             Channel::OpenFlow(channel) => channel.send(work, shape, stop)?,
         };
+        phase.transport = sampler.and_then(Sampler::end);
         if operation == Operation::Insert {
             self.disown(&unsent);
         }
@@ -362,19 +390,21 @@ impl Session {
         Room { filled: filled.to_vec(), free: free.to_vec() }
     }
 
-    /// Makes a trial with entries of this session. Returns it with the share of the schedule's time
-    /// during which this thread ran. If `stop` is set, no further request is sent.
-    pub(crate) async fn run(
-        &mut self,
-        trial: Trial,
-        stop: &AtomicBool,
-    ) -> Result<(Trial, f64), DutError> {
+    /// Begins to look at the connections over which the requests of the next series are sent.
+    pub(crate) fn look_at_connections(&self) -> Option<Sampler> {
+        Sampler::start(self.channel.addresses())
+    }
+
+    /// Makes a trial with entries of this session. If `stop` is set, no further request is sent.
+    pub(crate) async fn run(&mut self, trial: Trial, stop: &AtomicBool) -> Result<Tried, DutError> {
         // Any of them may be in the table when a request fails.
         self.owned.extend(&self.numbers);
-        match &mut self.channel {
-            Channel::P4Runtime(channel) => channel.run(trial, stop).await,
-            Channel::OpenFlow(channel) => channel.run(trial, stop),
-        }
+        let sampler = self.look_at_connections();
+        let (trial, busy) = match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.run(trial, stop).await?,
+            Channel::OpenFlow(channel) => channel.run(trial, stop)?,
+        };
+        Ok(Tried { trial, busy, transport: sampler.and_then(Sampler::end) })
     }
 
     /// Returns the number of entries that the table has too many or too few, when it should have
@@ -460,6 +490,23 @@ impl Session {
         match &mut self.channel {
             Channel::P4Runtime(channel) => Ok(channel.count().await?),
             Channel::OpenFlow(channel) => channel.read(),
+        }
+    }
+
+    /// Returns whether the table of a P4Runtime switch has direct counters, which are read apart from
+    /// its entries. The statistics of OpenFlow have both.
+    pub(crate) fn has_counters(&self) -> bool {
+        match &self.channel {
+            Channel::P4Runtime(channel) => channel.has_counters(),
+            Channel::OpenFlow(_) => false,
+        }
+    }
+
+    /// Reads the direct counters of all entries of the table, and returns their number.
+    pub(crate) async fn read_counters(&mut self) -> Result<usize, DutError> {
+        match &mut self.channel {
+            Channel::P4Runtime(channel) => channel.count_counters().await,
+            Channel::OpenFlow(_) => Ok(0),
         }
     }
 

@@ -15,6 +15,7 @@ mod tally;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use measuring::tcp::Addresses;
 use p4runtime::proto::v1;
 use packetio::Port;
 use statistics::Ordered;
@@ -105,6 +106,7 @@ pub(crate) async fn through(
         from_controller: Some(Route { port: egress, packet }),
         flows: numbers.iter().map(flow).collect(),
     };
+    let is_local = channel.addresses().iter().all(Addresses::are_of_one_host);
     let (control, clock) = (OpenFlowControl::new(channel, egress), Instant::now());
     let mut bench = Bench::new(control, outlets, rounds.stop, &clock);
     let to_controller = FlowEntry { selects: Selector::Rest, output: Output::Controller };
@@ -113,7 +115,7 @@ pub(crate) async fn through(
         Err(error) => Err(error),
     };
     bench.request(Operation::Delete, &to_controller).await?;
-    found
+    found.map(|found| Measured { is_local, ..found })
 }
 
 /// Measures the slow path of a P4Runtime switch. Deletes the entries of the measurement, and puts
@@ -161,6 +163,7 @@ async fn through_p4runtime(
     let mut tables: Vec<u32> = entries.map(|entry| entry.table_id).collect();
     tables.sort_unstable();
     tables.dedup();
+    let is_local = channel.addresses().iter().all(Addresses::are_of_one_host);
     let client = channel.client.clone();
     let mut updates = live::P4RuntimeControl::read(client.clone(), tables).await?;
     let flows = packets.flows.iter().filter(|flow| !updates.was_there(&flow.entry));
@@ -194,7 +197,7 @@ async fn through_p4runtime(
     let left = live::Control::restore(&mut updates).await?;
     put_back?;
     match left {
-        0 => found.map(|found| Measured { lacks: traffic.lacks.clone(), ..found }),
+        0 => found.map(|found| Measured { is_local, lacks: traffic.lacks.clone(), ..found }),
         count => Err(DutError::NotRestored { count }),
     }
 }
@@ -211,6 +214,7 @@ async fn measure<C: Control>(
         crossings: Vec::new(),
         reactions: Vec::new(),
         without_reaction: 0,
+        is_local: false,
         lacks: Vec::new(),
     };
     let steps = u64::from(settings.rounds) * 3;

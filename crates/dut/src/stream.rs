@@ -176,6 +176,11 @@ impl<C: Clock> PacketStream<C> {
         &self.passages
     }
 
+    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.outlets.iter().map(Outlet::dropped).sum()
+    }
+
     /// Returns whether a packet has not arrived.
     pub(crate) fn is_missing_packets(&self) -> bool {
         self.missing > 0

@@ -18,7 +18,8 @@ use measuring::search::{Found, LossFreeSearch, Observation, Range, Wording};
 
 use crate::entry_number::EntryNumber;
 use crate::error::DutError;
-use crate::session::Session;
+use crate::session::{Session, Tried};
+use crate::transport::{Bulk, Evidence};
 use crate::updates::Limit;
 use crate::window::{Operation, Refusal, Shape, Work};
 
@@ -93,6 +94,38 @@ pub struct Measured {
     pub refusal: Option<Refusal>,
     /// The number of entries that the table had too many or too few after trials.
     pub wrong: usize,
+    /// What TCP showed of the connection in the trials in which requests piled up; `None` if there
+    /// were none, or if the kernel does not tell.
+    pub transport: Option<Evidence>,
+}
+
+/// The trials in which requests piled up.
+#[derive(Clone, Debug, Default)]
+struct Backlogs {
+    /// The mean time to the answer in each trial, in seconds.
+    responses: Vec<f64>,
+    transport: Option<Evidence>,
+}
+
+impl Backlogs {
+    fn note(&mut self, observation: &Observation, transport: Option<Evidence>) {
+        if observation.falling_behind && !observation.limited_by_tester {
+            self.responses.extend(observation.rtt_mean);
+            self.transport = Evidence::sum(self.transport, transport);
+        }
+    }
+
+    /// Returns the side for which requests waited, if the search found that it was not this
+    /// program.
+    fn limit(&self, limit: Option<Limit>) -> Option<Limit> {
+        let waited = limit == Some(Limit::Switch) && !self.responses.is_empty();
+        // Without a backlog, updates were refused or had no effect, which the switch alone does.
+        if !waited {
+            return limit;
+        }
+        let answer = statistics::mean(&self.responses).map(Duration::from_secs_f64);
+        Some(Limit::of(self.transport.as_ref(), answer, Bulk::Requests))
+    }
 }
 
 /// A search under way.
@@ -196,16 +229,17 @@ pub(crate) async fn measure(
     let mut pool = entries.refill(session).await?;
     let present = session.present() + pool.present();
     let mut search = Search::around(estimate, settings.is_rough);
-    let (mut refusal, mut all_wrong) = (None, 0);
+    let (mut refusal, mut all_wrong, mut backlogs) = (None, 0, Backlogs::default());
     while let Some(rate) = search.search.next_rate() {
         let trial = Trial::new(schedule(settings, entries.batch, rate, estimate), pool);
-        let (trial, busy) = session.run(trial, stop).await?;
+        let Tried { trial, busy, transport } = session.run(trial, stop).await?;
         let wrong = session.wrong(trial.pool().present()).await?;
         let Ended { observation, pool: after, refusal: first } = trial.conclude(busy, wrong);
         if stop.load(Ordering::Relaxed) {
             break;
         }
         search.observe(rate, observation);
+        backlogs.note(&observation, transport);
         refusal = refusal.or(first);
         all_wrong += wrong;
         pool = match observation.loss {
@@ -217,9 +251,10 @@ pub(crate) async fn measure(
     }
     session.empty().await?;
     let (found, limit) = search.found();
-    let Search { points, .. } = search;
-    let batch = entries.batch;
-    Ok(Measured { batch, entries: present, found, limit, points, refusal, wrong: all_wrong })
+    let limit = backlogs.limit(limit);
+    let (batch, entries, wrong) = (entries.batch, present, all_wrong);
+    let (Search { points, .. }, transport) = (search, backlogs.transport);
+    Ok(Measured { batch, entries, found, limit, points, refusal, wrong, transport })
 }
 
 /// Returns the updates per second that the switch accepts when requests always wait.

@@ -24,6 +24,7 @@ use crate::background::{Background, Cost, Forwarded, beside};
 use crate::entries::{EntryMaker, MakerError};
 use crate::error::DutError;
 use crate::session::{Channel, Session};
+use crate::transport::{Bulk, Evidence, Side};
 use crate::window::{BUSY, BatchAtomicity, Operation, Phase, Refusal, Shape, Work};
 
 pub use crate::loaded_table::LoadedTable;
@@ -127,8 +128,26 @@ pub enum Limit {
     /// The limit was the latency of the answers: the window was a single request, or a series had
     /// on average fewer than twice as many requests as fit into the window.
     Latency,
-    /// The limit was the switch, or the network to it: requests always waited for an answer.
+    /// The limit was the switch: requests always waited for an answer, and not for the network.
     Switch,
+    /// The limit was the network to the switch: requests waited to be sent, or on their way.
+    Network,
+    /// The limit was the switch, or the network to it: requests always waited for an answer, and
+    /// TCP does not show where.
+    SwitchOrNetwork,
+}
+
+impl Limit {
+    /// Returns the part that limited requests which always waited for an answer, and were answered
+    /// after `answer` on average.
+    pub(crate) fn of(evidence: Option<&Evidence>, answer: Option<Duration>, bulk: Bulk) -> Self {
+        match evidence.map(|evidence| evidence.side(answer, bulk)) {
+            Some(Side::Planimeter) => Self::Planimeter,
+            Some(Side::Switch) => Self::Switch,
+            Some(Side::Network) => Self::Network,
+            Some(Side::Unknown) | None => Self::SwitchOrNetwork,
+        }
+    }
 }
 
 impl Measured {
@@ -194,8 +213,22 @@ impl Measured {
         } else if self.load.window == 1 || self.has_short_series() {
             Limit::Latency
         } else {
-            Limit::Switch
+            Limit::of(self.transport().as_ref(), self.mean_answer(), Bulk::Requests)
         }
+    }
+
+    /// Returns what TCP showed of the connections in all rounds; `None` if the kernel does not tell.
+    #[must_use]
+    pub fn transport(&self) -> Option<Evidence> {
+        self.rounds.iter().map(|phase| phase.transport).fold(None, Evidence::sum)
+    }
+
+    /// Returns the mean time from a request to its answer; `None` without requests.
+    #[must_use]
+    pub fn mean_answer(&self) -> Option<Duration> {
+        let calls = self.rounds.iter().flat_map(|phase| &phase.calls);
+        let times = calls.map(|call| call.answered.saturating_sub(call.sent).as_secs_f64());
+        statistics::mean(&times.collect::<Vec<f64>>()).map(Duration::from_secs_f64)
     }
 
     /// Returns whether a series had on average fewer than twice as many requests as the window. The

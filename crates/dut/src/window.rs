@@ -7,6 +7,7 @@ use statistics::Ordered;
 
 use crate::entry_number::EntryNumber;
 use crate::forwarded::Forwarded;
+use crate::transport::Evidence;
 
 /// The time to wait for the answer to one request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
@@ -113,6 +114,9 @@ pub struct Phase {
     pub by_controller: Vec<u64>,
     /// The packets that passed through the switch during the phase.
     pub packets: Forwarded,
+    /// What TCP showed of the connections to the switch meanwhile; `None` for a single request, or
+    /// if the kernel does not tell.
+    pub transport: Option<Evidence>,
 }
 
 impl Phase {
@@ -150,6 +154,7 @@ impl Phase {
             (one, other) => one.or(other),
         };
         self.packets.append(series.packets);
+        self.transport = Evidence::sum(self.transport, series.transport);
         self.by_controller.resize(self.by_controller.len().max(series.by_controller.len()), 0);
         for (sum, more) in self.by_controller.iter_mut().zip(series.by_controller) {
             *sum += more;

@@ -140,6 +140,7 @@ fn updates_are_measured_at_levels_of_occupancy_and_memory_is_seen() {
     let capacity = capacity::Settings {
         batch: 100,
         window: 2,
+        trial: Duration::ZERO,
         time: Duration::from_millis(20),
         process: Some(SwitchProcess::Id(std::process::id())),
         tables: OtherTables::Named(vec!["prefixes".to_owned()]),

@@ -38,10 +38,12 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         actions = { forward; }
         const entries = { 1: forward(1); }
     }
+    direct_counter(CounterType.packets) uses;
     table prefixes {
         key = { h.ethernet.dst: lpm; m.class: exact; }
         actions = { forward; NoAction; }
         size = 2048;
+        counters = uses;
     }
     table masks {
         key = { h.ethernet.src: ternary; m.vrf: exact; }

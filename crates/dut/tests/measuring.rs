@@ -70,6 +70,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings {
             batch: 100,
             window: 2,
+            trial: Duration::ZERO,
             time: Duration::ZERO,
             process: None,
             tables: OtherTables::None,
@@ -478,6 +479,25 @@ fn a_delay_on_the_way_is_in_every_latency_and_limits_single_requests() {
         let limit = if one.load.window == 1 { Limit::Latency } else { Limit::Switch };
         assert_eq!(one.limit(), limit);
     }
+}
+
+#[test]
+fn direct_counters_are_read_of_tables_that_have_them() {
+    let served = Served::new();
+    let time = Duration::from_millis(50);
+    let reads = Some(reads::Settings { entries: 500, rounds: 3, time });
+    let plan = Plan { entries: 1000, reads, ..Plan::default() };
+    let found = outcome(&served.target("prefixes"), &plan);
+    assert_eq!(found.failures, [""; 0]);
+    let reads = found.reads.expect("it was measured");
+    let counters = reads.counters.as_ref().expect("the table has counters");
+    assert_eq!((reads.expected, counters.wrong, counters.rates.len()), (500, 0, 3));
+    assert!(counters.refusal.is_none() && counters.rates.iter().all(|rate| *rate > 0.0));
+    // No network lies between, so it is one of the two sides.
+    let limit = if reads.is_limited_here { Limit::Planimeter } else { Limit::Switch };
+    assert_eq!(reads.limit(), limit, "{:?}", reads.transport);
+    let found = outcome(&served.target("masks"), &plan);
+    assert_eq!(found.reads.expect("it was measured").counters, None);
 }
 
 #[test]

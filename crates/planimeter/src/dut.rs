@@ -14,6 +14,7 @@ mod meters;
 mod own_entries;
 mod packets;
 mod plan;
+mod rates;
 mod refusal;
 mod roles;
 pub(crate) mod slow_path;
@@ -21,6 +22,7 @@ mod sustained;
 mod thresholds;
 mod timeouts;
 pub(crate) mod traffic;
+mod transport;
 mod updates;
 mod wires;
 

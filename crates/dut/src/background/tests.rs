@@ -80,6 +80,7 @@ impl Bench {
         let settings = capacity::Settings {
             batch: 10,
             window: 2,
+            trial: Duration::ZERO,
             time: TIME,
             process: None,
             tables: OtherTables::None,

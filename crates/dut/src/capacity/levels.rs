@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Settings;
-use crate::background::{Background, Cost, Forwarded, beside};
+use crate::background::{Background, Cost, Forwarded, HighestRate, beside};
 use crate::entry_number::EntryNumber;
 use crate::error::DutError;
 use crate::session::Session;
@@ -26,6 +26,9 @@ pub struct Level {
     /// The modifications, deletions and insertions of entries at this level. The same entries are
     /// modified, deleted and inserted again, so that the table has up to a few requests fewer.
     pub replaced: [(Operation, Phase); 3],
+    /// The highest rate at which the switch forwards packets while no entry changes; `None` if it
+    /// was not measured.
+    pub forwarding: Option<HighestRate>,
     /// The packets that passed through the switch before that; `None` without packets.
     idle: Option<Forwarded>,
 }
@@ -47,6 +50,8 @@ pub(super) struct Levels<'a> {
     batch: usize,
     window: usize,
     time: Duration,
+    /// The length of a trial of the search for the highest rate of forwarding.
+    trial: Duration,
     background: Option<&'a mut Background>,
     /// The levels that were measured, in ascending order.
     pub(super) found: Vec<Level>,
@@ -54,8 +59,8 @@ pub(super) struct Levels<'a> {
 
 impl<'a> Levels<'a> {
     pub(super) fn new(settings: &Settings, background: Option<&'a mut Background>) -> Self {
-        let Settings { batch, window, time, .. } = *settings;
-        Self { batch, window, time, background, found: Vec::new() }
+        let Settings { batch, window, time, trial, .. } = *settings;
+        Self { batch, window, time, trial, background, found: Vec::new() }
     }
 
     /// Measures the table as it is before it is filled, with the first ones of `numbers`.
@@ -130,6 +135,12 @@ impl<'a> Levels<'a> {
             Some(packets) => Some(packets.pause(self.time).await?),
             None => None,
         };
+        let forwarding = match &mut self.background {
+            Some(packets) if !self.trial.is_zero() => {
+                Some(packets.highest_rate(self.trial, stop).await?)
+            }
+            Some(_) | None => None,
+        };
         let count = self.replaceable(own.len());
         let mut numbers = own.split_off(own.len() - count);
         // Requests to small tables are smaller, so that several windows wait.
@@ -155,6 +166,6 @@ impl<'a> Levels<'a> {
         }
         own.append(&mut numbers);
         let is_stopped = stop.load(Ordering::Relaxed);
-        Ok((!is_stopped).then_some(Level { percent, entries, replaced, idle }))
+        Ok((!is_stopped).then_some(Level { percent, entries, replaced, forwarding, idle }))
     }
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use controllers::openflow::{ServerTls, SwitchConnection};
+use measuring::tcp::Addresses;
 use openflow::wire::emit_empty;
 use openflow::{DatapathId, Version, Xid};
 use rand::RngExt as _;
@@ -134,6 +135,13 @@ impl OpenFlowChannel {
     /// Returns the version of OpenFlow that the switch speaks.
     pub(crate) fn version(&self) -> Version {
         self.connection.version()
+    }
+
+    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    pub(crate) fn addresses(&self) -> Vec<Addresses> {
+        let all = [self].into_iter().chain(&self.others).take(self.active);
+        let ends = all.map(|one| one.connection.addresses());
+        ends.map(|[local, remote]| Addresses { local, remote }).collect()
     }
 
     /// Returns the datapath id of the switch.

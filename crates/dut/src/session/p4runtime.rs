@@ -21,6 +21,7 @@ use p4runtime::proto::v1::{
 use tokio::task::JoinSet;
 
 use grpc::timer::Timer;
+use measuring::tcp::Addresses;
 
 use super::Device;
 use crate::entries::{EntryFile, EntryMaker, Makers, OwnEntries, key};
@@ -137,6 +138,14 @@ impl P4RuntimeChannel {
         self.active = count.clamp(1, self.others.len() + 1);
     }
 
+    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    pub(crate) fn addresses(&self) -> Vec<Addresses> {
+        let others = self.others.iter().map(|other| &other.client);
+        let clients = [&self.client].into_iter().chain(others).take(self.active);
+        let ends = clients.map(Client::ends);
+        ends.map(|ends| Addresses { local: ends.local, remote: ends.remote }).collect()
+    }
+
     /// Ends the connections of the other controllers.
     pub(crate) fn disconnect_others(&mut self) {
         self.active = 1;
@@ -221,20 +230,48 @@ impl P4RuntimeChannel {
         Ok(count)
     }
 
-    /// Reads all entries of the table. At most one message of the answer is in memory.
+    /// Returns whether the entries of the table have direct counters.
+    pub(crate) fn has_counters(&self) -> bool {
+        self.maker.table().direct_counter.is_some()
+    }
+
+    /// Reads the direct counters of all entries of the table, and returns their number.
+    pub(crate) async fn count_counters(&mut self) -> Result<usize, DutError> {
+        let mut count = 0;
+        let table_entry = Some(self.any_entry());
+        let selected = Kind::DirectCounterEntry(v1::DirectCounterEntry { table_entry, data: None });
+        self.each(selected, |found| {
+            if let Kind::DirectCounterEntry(found) = found
+                && found.table_entry.as_ref().is_some_and(|entry| !entry.is_default_action)
+            {
+                count += 1;
+            }
+        })
+        .await?;
+        Ok(count)
+    }
+
+    /// Returns an entry without a key, which selects all entries of the table.
+    fn any_entry(&self) -> v1::TableEntry {
+        v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() }
+    }
+
+    /// Reads all entries of the table.
     async fn each_entry(&mut self, mut act: impl FnMut(&v1::TableEntry)) -> Result<(), DutError> {
-        let selected =
-            v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() };
-        let selected = v1::Entity { entity: Some(Kind::TableEntry(selected)) };
+        self.each(Kind::TableEntry(self.any_entry()), |found| match found {
+            // The default entry is no entry that was inserted.
+            Kind::TableEntry(entry) if !entry.is_default_action => act(entry),
+            _ => {}
+        })
+        .await
+    }
+
+    /// Reads all entities that are selected. At most one message of the answer is in memory.
+    async fn each(&mut self, selected: Kind, mut act: impl FnMut(&Kind)) -> Result<(), DutError> {
+        let selected = v1::Entity { entity: Some(selected) };
         let mut messages = in_time(self.client.read_stream(vec![selected])).await?;
         while let Some(message) = in_time(messages.message()).await? {
-            for entity in &message.entities {
-                match &entity.entity {
-                    // The default entry is no entry that was inserted.
-                    Some(Kind::TableEntry(entry)) if !entry.is_default_action => act(entry),
-                    _ => {}
-                }
-            }
+            message.entities.iter().filter_map(|one| one.entity.as_ref()).for_each(&mut act);
         }
         Ok(())
     }

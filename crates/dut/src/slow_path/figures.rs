@@ -72,6 +72,8 @@ pub struct Measured {
     /// The number of flows whose packet-in, answer or first forwarded packet did not arrive within
     /// a second.
     pub without_reaction: u64,
+    /// Whether the switch has an address of this host, so that no network lies between.
+    pub is_local: bool,
     /// Sentences that say which part was not measured and why; empty if all were.
     pub lacks: Vec<String>,
 }

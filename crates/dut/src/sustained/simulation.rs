@@ -108,7 +108,8 @@ impl Made {
         }
         let (found, limit) = search.found();
         let points = search.points;
-        Measured { batch: 10, entries: 1000, found, limit, points, refusal, wrong: 0 }
+        let (wrong, transport) = (0, None);
+        Measured { batch: 10, entries: 1000, found, limit, points, refusal, wrong, transport }
     }
 }
 

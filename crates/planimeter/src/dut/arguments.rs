@@ -135,7 +135,8 @@ pub(super) const THRESHOLD: &str = "\
 Fail, with exit status 1, unless the condition holds: a figure, one of <, <=, >, >=, ==, !=, and a number (10k, 200us, 0). \
 A figure that was not measured breaks its condition. Figures are insert-rate, modify-rate and delete-rate (updates per second, at \
 the load with the highest rate), sustained-rate (the highest that is sustained, with --plan sustained), the same with -p50 and -p99 (time until a single update is answered), read-rate (entries per \
-second), wrong-reads, stale-counters (values of a counter that are certainly older than their request), capacity (entries), lost-beside (packets that were lost during updates, reads and the test of capacity), after (rules that packets obeyed only after the answer), lost, astray and twice \
+second), counter-read-rate (direct counters per second), wrong-reads, stale-counters (values of a counter that are certainly older than their request), capacity (entries), forwarding-rate-empty and \
+forwarding-rate-full (packets per second without loss, with an empty and with a full table), lost-beside (packets that were lost during updates, reads and the test of capacity), after (rules that packets obeyed only after the answer), lost, astray and twice \
 (packets during changes), torn (requests that were visible in part), packet-in-rate and packet-out-rate, \
 packets-lost-on-slow-path, writes-of-displaced (accepted writes of a displaced primary), early-timeouts, \
 meter-deviations (rates, bursts and excesses of meters that certainly deviate) and group-faults (groups whose shares certainly differ from their weights).";

@@ -1,7 +1,9 @@
 //! The section of the report on the capacity of a table.
 
 use ::dut::Phase;
+use ::dut::background::HighestRate;
 use ::dut::capacity::{Ending, Level, Measured};
+use ::dut::updates::Limit;
 use report::page::document::Section;
 use report::page::{Cell, Figure, Table};
 use report::plot::{Axis, Line, Origin, Plot};
@@ -9,6 +11,7 @@ use report::value::Value;
 use statistics::Unit;
 
 use super::packets;
+use super::rates::limit_words;
 use super::refusal::refusal_words;
 
 /// Returns a sentence on the capacity of each table, and one for each fault of packets. The first
@@ -19,12 +22,36 @@ pub(super) fn findings(found: &[Measured]) -> Vec<String> {
         let of = if place == 0 { String::new() } else { format!(" of {}", one.table.name) };
         findings.push(finding(one, &of));
         let rate = one.packets_per_second.unwrap_or(0.0);
+        findings.extend(forwards(&one.levels));
         for level in &one.levels {
             let work = format!("capacity, {} % full", level.percent);
             findings.extend(level.packets(rate).and_then(|cost| packets::finding(&work, &cost)));
         }
     }
     findings
+}
+
+/// Returns a sentence on the highest rate of forwarding with an empty and with a full table.
+fn forwards(levels: &[Level]) -> Option<String> {
+    let of = |percent: u8| {
+        let level = levels.iter().find(|level| level.percent == percent)?;
+        let highest = level.forwarding.as_ref()?;
+        let rate = Value::new(highest.found.loss_free_rate?, Unit::PerSecond).words();
+        Some((rate, limit(highest)))
+    };
+    let ((empty, limits_empty), (full, limits_full)) = (of(0)?, of(100)?);
+    Some(format!(
+        "forwarding: {empty} without loss with an empty table, limited by {limits_empty}, and {full} with a full one, limited by \
+         {limits_full}."
+    ))
+}
+
+fn limit(highest: &HighestRate) -> &'static str {
+    match (highest.is_limited_here, highest.found.lossy_rate) {
+        (true, _) => limit_words(Limit::Planimeter),
+        (false, Some(_)) => limit_words(Limit::Switch),
+        (false, None) => "nothing that was tried",
+    }
 }
 
 fn finding(found: &Measured, of: &str) -> String {
@@ -81,6 +108,7 @@ fn by_table(all: &[Measured]) -> Table {
 fn of_table(found: &Measured) -> Section {
     let mut tables = vec![capacity(found)];
     tables.extend(levels(&found.levels));
+    tables.extend(forwarding(&found.levels));
     let rate = found.packets_per_second.unwrap_or(0.0);
     let names: Vec<String> =
         found.levels.iter().map(|level| format!("replacement, {} % full", level.percent)).collect();
@@ -92,6 +120,15 @@ fn of_table(found: &Measured) -> Section {
         text.push(
             "At each occupancy, which is in percent of the entries that the table took, the same entries are modified, deleted and \
              inserted again; the table has some requests fewer meanwhile."
+                .to_owned(),
+        );
+    }
+    if found.levels.iter().any(|level| level.forwarding.is_some()) {
+        text.push(
+            "The highest rate of forwarding is searched for while no entry changes. A rate passes if no packet of a trial is lost and \
+             packets do not wait longer and longer. The highest such rate lies between the two ends with the stated confidence. \
+             One thread sends one packet after the other; if it was too slow, or had no room for packets that arrived, the limit is Planimeter, and the \
+             switch may forward more."
                 .to_owned(),
         );
     }
@@ -182,6 +219,29 @@ fn levels(levels: &[Level]) -> Option<Table> {
             rate(&delete.1),
             rate(&insert.1),
             Value::new(refused as f64, Unit::Count).into(),
+        ]);
+    }
+    (!table.is_empty()).then_some(table)
+}
+
+/// Returns a table of the highest rates of forwarding; `None` if they were not measured.
+fn forwarding(levels: &[Level]) -> Option<Table> {
+    let columns =
+        ["occupancy", "entries", "at least", "less than", "confidence", "trials", "limit"];
+    let mut table = Table::of_values("Highest rate of forwarding by occupancy", columns);
+    for level in levels {
+        let Some(highest) = &level.forwarding else { continue };
+        let rate =
+            |rate: Option<f64>| Cell::optional(rate.map(|rate| Value::new(rate, Unit::PerSecond)));
+        let confidence = highest.found.confidence.map(|share| Value::new(share, Unit::Fraction));
+        table.row([
+            Cell::text(format!("{} %", level.percent)),
+            Value::new(level.entries as f64, Unit::Count).into(),
+            rate(highest.found.loss_free_rate),
+            rate(highest.found.lossy_rate),
+            Cell::optional(confidence),
+            Value::new(highest.trials as f64, Unit::Count).into(),
+            Cell::text(limit(highest)),
         ]);
     }
     (!table.is_empty()).then_some(table)

@@ -1,16 +1,16 @@
 //! The report of `planimeter dut`.
 
-use ::dut::updates::Limit;
 use ::dut::{Outcome, Protocol, Subject, Target, reads};
 use provenance::Provenance;
 use report::page::document::{Document, Section};
 use report::page::{Cell, Table};
 use report::value::Value;
-use statistics::{Estimate, Unit};
+use statistics::Unit;
 
+use super::rates::{limit_words, rate};
 use super::{
     capacity, commits, counters, digests, effects, groups, meters, packets, roles, slow_path,
-    sustained, timeouts, updates,
+    sustained, timeouts, transport, updates,
 };
 
 /// Returns the report of a measurement.
@@ -202,22 +202,9 @@ fn protocol_note(protocol: &Protocol) -> String {
     }
 }
 
-pub(super) fn rate(rates: &[f64]) -> Option<Value> {
-    Estimate::of(rates).map(|rate| Value::told(&rate, Unit::PerSecond))
-}
-
-pub(super) fn limit_words(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Planimeter => "Planimeter",
-        Limit::Latency => "latency",
-        Limit::Switch => "switch or network",
-    }
-}
-
 fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
     let rate = rate(&found.rates);
-    let limit = if found.is_limited_here { Limit::Planimeter } else { Limit::Switch };
-    let limit = limit_words(limit);
+    let limit = limit_words(found.limit());
     let finding = rate.map(|rate| {
         format!(
             "read: {} of a table with {} entries; limited by {limit}.",
@@ -234,12 +221,26 @@ fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
         Value::new(found.wrong as f64, Unit::Count).into(),
     ]);
     table.row([Cell::text("limited by"), Cell::text(limit)]);
+    if let Some(counters) = &found.counters {
+        let each = match &counters.refusal {
+            None => Cell::optional(self::rate(&counters.rates)),
+            Some(refusal) => Cell::text(format!("refused: {refusal}")),
+        };
+        table.row([Cell::text("direct counters per second"), each]);
+        table.row([
+            Cell::text("reads with another number of counters"),
+            Value::new(counters.wrong as f64, Unit::Count).into(),
+        ]);
+    }
     let mut section = Section {
         id: "reads".to_owned(),
         title: "Reads".to_owned(),
         tables: vec![table],
         ..Section::default()
     };
+    let connection =
+        found.transport.map(|seen| transport::Row { work: "reads".to_owned(), seen, answer: None });
+    section.tables.extend(transport::table(connection));
     let costs = found.packets.iter().map(|cost| ("reads", cost.clone()));
     if let Some(beside) = packets::table("Packets beside reads", costs) {
         section.text.push(packets::TEXT.to_owned());

@@ -23,6 +23,8 @@ use crate::program;
 const METERED: u64 = 8_000;
 /// The longest time for which entries are replaced at each level of occupancy.
 const LEVEL: Duration = Duration::from_millis(500);
+/// The length of a trial of the search for the highest rate of forwarding at each level.
+const FORWARDS: Duration = Duration::from_millis(100);
 /// The tests during which packets pass through the switch, if there are any.
 const WITH_BACKGROUND: [Test; 3] = [Test::Updates, Test::Reads, Test::Capacity];
 
@@ -78,6 +80,7 @@ impl Arguments {
                 batch: 100,
                 window,
                 time: time.min(LEVEL),
+                trial: if self.quick { Duration::ZERO } else { FORWARDS },
                 process: self.process(),
                 tables: self.other_tables(),
             }),

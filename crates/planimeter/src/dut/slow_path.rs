@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use ::dut::Protocol;
 use ::dut::slow_path::{Counts, Crossing, Load, Measured, Reaction};
+use ::dut::updates::Limit;
 use report::page::document::Section;
 use report::page::{Cell, Figure, Table};
 use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Ordered, Unit};
+
+use super::rates::limit_words;
 
 /// Returns sentences about the rate in each direction, the faults of its packets, and the time
 /// until the switch forwards a packet by a new flow entry.
@@ -21,7 +24,7 @@ pub(crate) fn findings(found: &Measured) -> Vec<String> {
                 "{name}: {} with {} packets on their way; limited by {}.",
                 rate.words(),
                 found.window,
-                limit(crossing)
+                limit(crossing, found.is_local)
             )),
             None => findings.push(format!("{name}: no packet arrived.")),
         }
@@ -71,11 +74,12 @@ fn rate(crossing: &Crossing) -> Option<Value> {
     Estimate::of(&crossing.rates).map(|rate| Value::told(&rate, Unit::PerSecond))
 }
 
-fn limit(crossing: &Crossing) -> &'static str {
-    match crossing.is_limited_here {
-        true => "Planimeter",
-        false => "switch or network",
-    }
+fn limit(crossing: &Crossing, is_local: bool) -> &'static str {
+    limit_words(match (crossing.is_limited_here, is_local) {
+        (true, _) => Limit::Planimeter,
+        (false, true) => Limit::Switch,
+        (false, false) => Limit::SwitchOrNetwork,
+    })
 }
 
 /// Returns a percentile, estimated as the mean of the percentiles of all rounds. Returns `None` if
@@ -142,7 +146,7 @@ fn rates(found: &Measured) -> Table {
             count(counts.lost),
             count(counts.reordered),
             count(counts.repeated),
-            Cell::text(limit(crossing)),
+            Cell::text(limit(crossing, found.is_local)),
         ]);
     }
     table

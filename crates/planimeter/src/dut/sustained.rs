@@ -7,8 +7,9 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::Unit;
 
-use super::document::limit_words;
+use super::rates::limit_words;
 use super::refusal::refusal_words;
+use super::transport;
 
 fn per_second(rate: f64) -> Value {
     Value::new(rate, Unit::PerSecond)
@@ -95,10 +96,17 @@ pub(super) fn section(measured: &Measured) -> Section {
         .into_iter()
         .chain(refused)
         .collect(),
-        tables: vec![results, trials(&measured.points)],
+        tables: [results, trials(&measured.points)].into_iter().chain(connection(measured)).collect(),
         figures: vec![Figure::plot(responses(&measured.points), "")],
         ..Section::default()
     }
+}
+
+/// Returns a table of what TCP showed while requests piled up; `None` if they did not, or if
+/// nothing is known.
+fn connection(measured: &Measured) -> Option<Table> {
+    let work = "trials in which requests piled up".to_owned();
+    transport::table(measured.transport.map(|seen| transport::Row { work, seen, answer: None }))
 }
 
 /// Returns a text as a sentence: with a capital letter and a full stop.

@@ -34,7 +34,7 @@ const fn count(name: &'static str, value: fn(&Outcome) -> Option<f64>) -> Figure
     Figure { name, unit: Unit::Count, value }
 }
 
-const FIGURES: [Figure; 27] = [
+const FIGURES: [Figure; 30] = [
     rate("insert-rate", |outcome| highest_rate(outcome, Operation::Insert)),
     rate("modify-rate", |outcome| highest_rate(outcome, Operation::Modify)),
     rate("delete-rate", |outcome| highest_rate(outcome, Operation::Delete)),
@@ -46,12 +46,15 @@ const FIGURES: [Figure; 27] = [
     time("delete-p50", |outcome| answered(outcome, Operation::Delete, 0.5)),
     time("delete-p99", |outcome| answered(outcome, Operation::Delete, 0.99)),
     rate("read-rate", |outcome| mean(&outcome.reads.as_ref()?.rates)),
+    rate("counter-read-rate", |outcome| mean(&outcome.reads.as_ref()?.counters.as_ref()?.rates)),
     count("wrong-reads", |outcome| Some(outcome.reads.as_ref()?.wrong as f64)),
     count("stale-counters", |outcome| {
         let ages = outcome.counters.as_ref()?.ages.iter();
         Some(ages.filter(|age| age.least > Gap(0)).count() as f64)
     }),
     count("capacity", |outcome| Some(outcome.capacity.first()?.entries as f64)),
+    rate("forwarding-rate-empty", |outcome| forwarding(outcome, 0)),
+    rate("forwarding-rate-full", |outcome| forwarding(outcome, 100)),
     count("lost-beside", lost_beside),
     count("after", |outcome| effects(outcome, |kind| kind.early)),
     count("lost", |outcome| effects(outcome, |kind| kind.losses.changes.wrong)),
@@ -134,6 +137,12 @@ fn lost_beside(outcome: &Outcome) -> Option<f64> {
     (!costs.is_empty()).then(|| costs.iter().map(|cost| cost.busy.lost).sum::<u64>() as f64)
 }
 
+/// Returns the highest rate of forwarding without loss at an occupancy in percent.
+fn forwarding(outcome: &Outcome, percent: u8) -> Option<f64> {
+    let mut levels = outcome.capacity.first()?.levels.iter();
+    levels.find(|level| level.percent == percent)?.forwarding.as_ref()?.found.loss_free_rate
+}
+
 fn mean(values: &[f64]) -> Option<f64> {
     Estimate::of(values).map(|estimate| estimate.mean)
 }
@@ -214,6 +223,8 @@ mod tests {
             },
             updates: vec![insert],
             reads: Some(reads::Measured {
+                transport: None,
+                counters: None,
                 expected: 5,
                 rates: vec![10.0],
                 wrong: 2,

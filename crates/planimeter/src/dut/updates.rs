@@ -8,9 +8,10 @@ use report::plot::{Axis, Line, Origin, Plot};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-use super::document::{limit_words, rate};
 use super::packets;
+use super::rates::{limit_words, rate};
 use super::refusal::refusal_words;
+use super::transport;
 
 /// Returns the findings: the highest rate of each operation, and flows that the switch lost.
 pub(super) fn findings(measured: &[Measured]) -> Vec<String> {
@@ -255,6 +256,7 @@ pub(super) fn section(measured: &[Measured]) -> Section {
     });
     let costs = measured.iter().filter_map(|one| Some((one.operation.verb(), one.packets()?)));
     let tables = tables.chain(packets::table("Packets beside updates", costs));
+    let tables = tables.chain(transport::table(measured.iter().filter_map(connection)));
     // Of requests of one size, those with the window of the largest ones are drawn.
     let largest = batches.iter().max_by_key(|one| one.load.batch);
     let window = largest.map_or(1, |one| one.load.window);
@@ -282,6 +284,13 @@ pub(super) fn section(measured: &[Measured]) -> Section {
         figures,
         ..Section::default()
     }
+}
+
+/// Returns what TCP showed during updates; `None` if nothing is known.
+fn connection(one: &Measured) -> Option<transport::Row> {
+    let Load { batch, window, .. } = one.load;
+    let work = format!("{}, batch {batch}, window {window}", one.operation.verb());
+    one.transport().map(|seen| transport::Row { work, seen, answer: one.mean_answer() })
 }
 
 fn text(measured: &[Measured]) -> Vec<String> {
@@ -317,6 +326,9 @@ fn text(measured: &[Measured]) -> Vec<String> {
     }
     if measured.iter().any(|one| one.load.has_packets) {
         text.push(packets::TEXT.to_owned());
+    }
+    if measured.iter().any(|one| one.transport().is_some()) {
+        text.push(transport::TEXT.to_owned());
     }
     let mut unimplemented: Vec<String> = measured
         .iter()

@@ -69,7 +69,14 @@ fn updates_are_compared_by_table_occupancy_and_atomicity() {
         let rows = tables[table]["rows"].as_array().expect("rows");
         rows.iter().step_by(3).map(|row| &row[column]).collect()
     };
-    assert_eq!(tables.len(), 4);
+    assert_eq!(tables.len(), 5);
+    // No network lies between, so it limits nothing.
+    assert_eq!(tables[4]["caption"], "Connection to the switch");
+    assert!(column(4, 1).iter().all(|ends| *ends == "one host"), "{:?}", tables[4]);
+    for row in tables[0]["rows"].as_array().expect("rows") {
+        let limit = row[7].as_str().expect("words");
+        assert!(["Planimeter", "latency", "switch"].contains(&limit), "{row}");
+    }
     let before: Vec<Option<f64>> = column(1, 2).iter().map(|cell| cell["value"].as_f64()).collect();
     assert_eq!(before, [Some(0.0), Some(800.0)]);
     assert_eq!(column(2, 1), ["continue-on-error", "rollback-on-error"]);

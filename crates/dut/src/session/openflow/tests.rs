@@ -43,6 +43,7 @@ fn short_plan() -> Plan {
         capacity: Some(capacity::Settings {
             batch: 100,
             window: 2,
+            trial: Duration::ZERO,
             time: Duration::ZERO,
             process: None,
             tables: OtherTables::None,
@@ -159,6 +160,7 @@ fn the_test_of_capacity_deletes_all_that_it_has_inserted() {
             let settings = capacity::Settings {
                 batch: 10,
                 window: 2,
+                trial: Duration::ZERO,
                 time: Duration::ZERO,
                 process: None,
                 tables: OtherTables::None,
@@ -200,6 +202,7 @@ fn flows_that_the_switch_loses_are_missing() {
             capacity: Some(capacity::Settings {
                 batch: 10,
                 window: 2,
+                trial: Duration::ZERO,
                 time: Duration::ZERO,
                 process: None,
                 tables: OtherTables::None,
