@@ -18,6 +18,9 @@ pub struct Started {
     /// The file that starts the command again, such as a script. The command starts child processes
     /// with it.
     pub executable: PathBuf,
+    /// The file or pipe to which the progress of the command is written as lines of JSON, if
+    /// another program draws it.
+    pub progress: Option<PathBuf>,
 }
 
 /// The start of the command within a process of another program. It is not set if this process is

@@ -24,6 +24,7 @@ mod embedded;
 mod entry_commands;
 mod environment;
 mod failure;
+mod flags;
 mod interrupt;
 mod invocation;
 mod manual;
@@ -55,6 +56,7 @@ use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use failure::Failure;
 
+pub use flags::{Flag, FlagKind, flags};
 pub use invocation::Started;
 
 /// Runs the command of this process, and returns its exit status.
@@ -68,6 +70,11 @@ pub fn main() -> u8 {
 /// status. The process must end after that. It may call this function once.
 #[must_use]
 pub fn run(started: Started) -> u8 {
+    if let Some(path) = &started.progress
+        && let Err(error) = progress::lines::write_to(path)
+    {
+        eprintln!("planimeter: progress cannot be written to {}: {error}", path.display());
+    }
     invocation::start_as(started);
     end_quietly_with_the_reader();
     let status = status(execute());

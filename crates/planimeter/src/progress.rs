@@ -1,5 +1,8 @@
 //! The progress of a run on the terminal: a bar that counts steps, or a line with the activity of
-//! emulated switches. It is drawn on standard error, and only on a terminal.
+//! emulated switches. It is drawn on standard error, and only on a terminal. A program that started
+//! the command may receive it as [`lines`] of JSON too.
+
+pub(crate) mod lines;
 
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +30,8 @@ impl Steps {
 
     pub(crate) fn show(&self, done: u64, of: u64, what: impl Into<String>) {
         let Self(bar) = self;
+        let what: String = what.into();
+        lines::write(done, of, &what);
         // If the number of finished steps decreases, steps of another kind have begun, each of
         // which takes another time. The estimate of the remaining time is therefore reset.
         if done < bar.position() {
@@ -34,7 +39,7 @@ impl Steps {
         }
         bar.set_length(of);
         bar.set_position(done);
-        bar.set_message(what.into());
+        bar.set_message(what);
         bar.tick();
     }
 }
@@ -179,7 +184,9 @@ fn redraw(bar: &ProgressBar, live: &Live, stop: &AtomicBool, trial: &Mutex<Strin
         let what = message(live, rate(now.1, before.1), rate(now.2, before.2));
         let trial = trial.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let both = [what, trial].into_iter().filter(|part| !part.is_empty());
-        bar.set_message(both.collect::<Vec<_>>().join("; "));
+        let shown = both.collect::<Vec<_>>().join("; ");
+        lines::write(0, 0, &format!("{}{shown}", bar.prefix()));
+        bar.set_message(shown);
         bar.tick();
         before = now;
     }

@@ -14,10 +14,12 @@
 //! the last entry has been written.
 
 mod beside;
+mod repeated;
 mod table_access;
 mod trees;
 
 pub use beside::{Contender, Figures, run_beside};
+pub use repeated::{Repeated, repeated};
 pub use table_access::TableAccess;
 
 use crate::check::{self, Comparison, Digest, Expected, NOW};

@@ -75,6 +75,8 @@ pub struct SwitchConnection {
     framer: Framer,
     handshake: Handshake,
     version: Version,
+    /// The addresses of this end and of the switch.
+    addresses: [SocketAddr; 2],
     chunk: Vec<u8>,
 }
 
@@ -124,12 +126,14 @@ impl SwitchConnection {
                 Err(error) => return Err(error.into()),
             }
         };
+        let addresses = [socket.local_addr()?, socket.peer_addr()?];
         let handshake = Handshake::controller(versions, SwitchConfig::default());
         let mut opening = Self {
             connection: Connection::new(socket, tls.as_ref())?,
             framer: Framer::new(),
             handshake,
             version: Version::V1_0,
+            addresses,
             chunk: vec![0; CHUNK],
         };
         opening.handshake.start(&mut opening.connection.out);
@@ -175,6 +179,12 @@ impl SwitchConnection {
     #[must_use]
     pub fn version(&self) -> Version {
         self.version
+    }
+
+    /// Returns the address of this end of the connection, and that of the switch.
+    #[must_use]
+    pub fn addresses(&self) -> [SocketAddr; 2] {
+        self.addresses
     }
 
     /// Returns the features that the switch reported in the handshake.

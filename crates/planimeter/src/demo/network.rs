@@ -191,6 +191,7 @@ fn network(servers: &Servers<'_>, host: Option<Envelope>) -> String {
         ],
         rate: Some(&half * &kept),
         latency: latency.clone(),
+        rests_on: None,
     }
     };
     // The least rate that the first packets of flows meet, in bits of their own.

@@ -102,7 +102,7 @@ fn the_book_is_complete() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let docs = root.join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).expect("a summary");
-    let folders = ["", "tutorial", "reference"];
+    let folders = ["", "cookbook", "tutorial", "reference"];
     let book: Vec<PathBuf> =
         folders.iter().flat_map(|name| files(&docs.join(name), "md")).collect();
     let mut failures = Vec::new();

@@ -12,6 +12,7 @@ mod browser;
 mod cli_input;
 mod command;
 mod compare;
+mod contract;
 mod ctl;
 mod ctl_secured;
 mod demo;
@@ -35,6 +36,7 @@ mod results;
 mod switch;
 mod tables;
 mod taught;
+mod trees;
 mod width;
 
 #[cfg(not(feature = "dpdk"))]

@@ -53,6 +53,11 @@ pub(crate) const LEFT_OUT: &[(&str, &str, &str)] = &[
         "minutes without optimisation; tests/verbs/bench.rs compares scenarios",
     ),
     (
+        "docs/bench.md",
+        "planimeter bench programs/router.p4 --worst",
+        "minutes without optimisation; tests/verbs/bench.rs has a smaller program",
+    ),
+    (
         "docs/ctl.md",
         "planimeter ctl 127.0.0.1:9559 --tls-ca",
         "with certificates of the reader; tests/verbs/ctl_secured.rs makes some",
