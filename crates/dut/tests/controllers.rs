@@ -169,6 +169,26 @@ fn updates_are_measured_at_levels_of_occupancy_and_memory_is_seen() {
     assert_eq!(memory.entries, 4096);
 }
 
+/// The table is declared with 2,048 entries, and has many more keys.
+#[test]
+fn a_table_before_it_is_filled_has_at_most_a_tenth_of_its_size() {
+    let capacity = capacity::Settings {
+        batch: 100,
+        window: 2,
+        trial: Duration::ZERO,
+        time: Duration::from_millis(1),
+        process: None,
+        tables: OtherTables::None,
+    };
+    let plan = Plan { entries: 30_000, capacity: Some(capacity), ..Plan::default() };
+    let target = target(made_server::serve(PROGRAM), "prefixes");
+    let found = measure(&target, &plan, &AtomicBool::new(false), &mut Silent);
+    let found = found.expect("it can be measured");
+    let [capacity] = found.capacity.as_slice() else { panic!("{:?}", found.capacity) };
+    let first = capacity.levels.first().expect("a level");
+    assert_eq!((first.percent, first.entries), (0, 205));
+}
+
 #[test]
 fn the_memory_of_an_entry_is_told_only_if_the_memory_grew() {
     let grown = capacity::Memory { before: 1000, full: 51_000, after: 51_000, entries: 100 };

@@ -70,7 +70,10 @@ impl<'a> Levels<'a> {
         numbers: &[EntryNumber],
         stop: &AtomicBool,
     ) -> Result<(), DutError> {
-        let count = self.replaceable(numbers.len().div_ceil(10));
+        // A tenth of a small table: the whole of it would be a full table.
+        let size = session.size().and_then(|size| usize::try_from(size).ok());
+        let most = size.map_or(numbers.len(), |size| size.min(numbers.len()));
+        let count = self.replaceable(most.div_ceil(10));
         let shape = Shape { window: self.window, time: None };
         let numbers = numbers.get(..count).unwrap_or(numbers);
         if self.time.is_zero() || numbers.is_empty() || stop.load(Ordering::Relaxed) {
