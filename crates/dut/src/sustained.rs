@@ -102,15 +102,16 @@ pub struct Measured {
 /// The trials in which requests piled up.
 #[derive(Clone, Debug, Default)]
 struct Backlogs {
-    /// The mean time to the answer in each trial, in seconds.
-    responses: Vec<f64>,
+    /// The mean time from the sending of a request to its answer in each trial, in seconds. The
+    /// time for which due requests were held here is not in it.
+    away: Vec<f64>,
     transport: Option<Evidence>,
 }
 
 impl Backlogs {
-    fn note(&mut self, observation: &Observation, transport: Option<Evidence>) {
+    fn note(&mut self, observation: &Observation, away: Option<f64>, transport: Option<Evidence>) {
         if observation.falling_behind && !observation.limited_by_tester {
-            self.responses.extend(observation.rtt_mean);
+            self.away.extend(away);
             self.transport = Evidence::sum(self.transport, transport);
         }
     }
@@ -118,12 +119,12 @@ impl Backlogs {
     /// Returns the side for which requests waited, if the search found that it was not this
     /// program.
     fn limit(&self, limit: Option<Limit>) -> Option<Limit> {
-        let waited = limit == Some(Limit::Switch) && !self.responses.is_empty();
+        let waited = limit == Some(Limit::Switch) && !self.away.is_empty();
         // Without a backlog, updates were refused or had no effect, which the switch alone does.
         if !waited {
             return limit;
         }
-        let answer = statistics::mean(&self.responses).map(Duration::from_secs_f64);
+        let answer = statistics::mean(&self.away).map(Duration::from_secs_f64);
         Some(Limit::of(self.transport.as_ref(), answer, Bulk::Requests))
     }
 }
@@ -234,12 +235,12 @@ pub(crate) async fn measure(
         let trial = Trial::new(schedule(settings, entries.batch, rate, estimate), pool);
         let Tried { trial, busy, transport } = session.run(trial, stop).await?;
         let wrong = session.wrong(trial.pool().present()).await?;
-        let Ended { observation, pool: after, refusal: first } = trial.conclude(busy, wrong);
+        let Ended { observation, pool: after, refusal: first, away } = trial.conclude(busy, wrong);
         if stop.load(Ordering::Relaxed) {
             break;
         }
         search.observe(rate, observation);
-        backlogs.note(&observation, transport);
+        backlogs.note(&observation, away, transport);
         refusal = refusal.or(first);
         all_wrong += wrong;
         pool = match observation.loss {

@@ -201,24 +201,25 @@ impl Evidence {
         }
         let astray = self.out_of_order as f64 / self.segments_arrived.max(1) as f64;
         if bulk == Bulk::Answers {
-            return if astray >= ASTRAY { Side::Network } else { Side::Unknown };
-        }
-        if is_seen && self.window_closed_share() >= MOST {
-            return Side::Switch;
+            return if is_seen && astray >= ASTRAY { Side::Network } else { Side::Unknown };
         }
         let trip = match (self.round_trip, answer) {
             (Some(trip), Some(answer)) if !answer.is_zero() => Some(trip.div_duration_f64(answer)),
             (_, _) => None,
         };
-        let in_network = self.in_network_share();
-        if trip.is_some_and(|trip| trip >= MOST) || (is_seen && in_network >= MOST) {
-            return Side::Network;
-        }
+        let is_far = trip.is_some_and(|trip| trip >= MOST);
         // A long smoothed round trip is a queue in the network, or a switch that acknowledges late,
         // which it may do for two segments.
         let has_queue =
             answer.is_some_and(|answer| self.smoothed_round_trip() >= answer.mul_f64(MOST));
-        if is_seen && has_queue && self.in_flight_share() >= MOST {
+        let is_in_queue = has_queue && self.in_flight_share() >= MOST;
+        if is_seen && self.window_closed_share() >= MOST {
+            // TCP acknowledges bytes when they arrive, not when they are read. If most of the time
+            // passes until then, the window may be full of bytes that are still on their way.
+            return if is_far || is_in_queue { Side::Unknown } else { Side::Switch };
+        }
+        let in_network = self.in_network_share();
+        if is_far || (is_seen && (in_network >= MOST || is_in_queue)) {
             return Side::Network;
         }
         // A queue of the network that is hardly ever empty: its slowest link is always busy.

@@ -10,8 +10,9 @@ use rand::{Rng, RngExt as _};
 
 use super::pool::Pool;
 use super::trial::{Ended, Request, Step, Trial};
-use super::{Measured, Search, Settings, schedule};
+use super::{Backlogs, Measured, Search, Settings, schedule};
 use crate::entry_number::EntryNumber;
+use crate::transport::Evidence;
 use crate::updates::Limit;
 use crate::window::Refusal;
 
@@ -164,6 +165,58 @@ fn planimeter_is_the_limit_of_a_switch_without_a_cap() {
     // It sends up to 2,000 requests of 10 updates in a second.
     let free = measured.found.loss_free_rate.expect("lower rates pass");
     assert!((10_000.0..=20_400.0).contains(&free), "{free}");
+}
+
+#[test]
+fn requests_that_are_held_here_do_not_hide_a_long_way() {
+    let way = Duration::from_millis(20);
+    let mut random = ChaCha8Rng::seed_from_u64(8);
+    // Of 8,000 updates in a second, 16 requests of 10 in each 40 ms find room.
+    let far = Made { cap: None, way, ..PLAIN };
+    let ended = far.trial(8000.0, 100.0, &mut random);
+    assert!(ended.observation.falling_behind && !ended.observation.limited_by_tester);
+    // The response time counts from when a request was due.
+    assert!(ended.observation.rtt_mean.is_some_and(|mean| mean > 0.1), "{:?}", ended.observation);
+    assert!(ended.away.is_some_and(|away| (0.039..0.042).contains(&away)), "{:?}", ended.away);
+
+    let seen = Evidence {
+        looks: 100,
+        round_trip: Some(2 * way),
+        smoothed_round_trips: 200 * way,
+        ..Evidence::new(false)
+    };
+    let mut backlogs = Backlogs::default();
+    backlogs.note(&ended.observation, ended.away, Some(seen));
+    assert_eq!(backlogs.limit(Some(Limit::Switch)), Some(Limit::Network));
+}
+
+#[test]
+fn requests_that_wait_for_answers_which_come_all_at_once_are_not_sent_late() {
+    let schedule = schedule(&SETTINGS, 10, 1000.0, 100.0);
+    let numbers: Vec<EntryNumber> = (0..2000).map(EntryNumber).collect();
+    let (present, free) = numbers.split_at(1000);
+    let mut trial = Trial::new(schedule, Pool::new(present, free));
+    let send = |trial: &mut Trial, at: u64| {
+        let mut count = 0;
+        while let Step::Send(_) = trial.step(Duration::from_millis(at)) {
+            count += 1;
+        }
+        count
+    };
+    // A request is due every 10 ms, and 16 may wait.
+    let mut first = 0;
+    for (sent, answered) in [(200, 320), (320, 900), (900, 1000)] {
+        assert_eq!(send(&mut trial, sent), 16, "at {sent} ms");
+        for position in first..first + 16 {
+            trial.answered(position, Duration::from_millis(answered), &[], None);
+        }
+        first += 16;
+    }
+    let observation = trial.conclude(0.1, 0).observation;
+    assert!(observation.falling_behind && !observation.limited_by_tester, "{observation:?}");
+    // The first requests were sent at 200 ms, and the others due at 235 ms and 395 ms on average.
+    let mean = observation.rtt_mean.expect("there are answers");
+    assert!((0.46..0.47).contains(&mean), "{mean}");
 }
 
 #[test]

@@ -86,6 +86,8 @@ struct Flying {
     /// The moment from which the response time counts: that of the sending, or that at which the
     /// request was due if there was no room for it then.
     from: Duration,
+    /// The time at which the request was handed to the connection.
+    sent: Duration,
     is_held: bool,
 }
 
@@ -94,6 +96,9 @@ struct Flying {
 struct Answer {
     at: Duration,
     response: Duration,
+    /// The time since the request was handed to the connection. A request that was held here had
+    /// waited before that.
+    away: Duration,
     updates: usize,
 }
 
@@ -108,6 +113,9 @@ pub(crate) struct Trial {
     is_held: bool,
     /// Whether any request was.
     was_held: bool,
+    /// The last time until which there was no room for a due request. All requests that were due
+    /// by then were held, also those that are sent after the next.
+    no_room_until: Option<Duration>,
     is_stopped: bool,
     flying: BTreeMap<usize, Flying>,
     answers: Vec<Answer>,
@@ -126,6 +134,9 @@ pub(crate) struct Ended {
     pub(super) pool: Pool,
     /// The first update that the switch refused.
     pub(super) refusal: Option<Refusal>,
+    /// The mean time from the handing over of a request until its answer, in seconds; `None`
+    /// without answers.
+    pub(super) away: Option<f64>,
 }
 
 impl Trial {
@@ -136,6 +147,7 @@ impl Trial {
             next: 0,
             is_held: false,
             was_held: false,
+            no_room_until: None,
             is_stopped: false,
             flying: BTreeMap::new(),
             answers: Vec::new(),
@@ -181,12 +193,13 @@ impl Trial {
             self.is_stopped |= self.flying.is_empty();
             return if self.flying.is_empty() { Step::End } else { Step::Await };
         };
-        let is_held = std::mem::take(&mut self.is_held);
+        let was_due = self.no_room_until.is_some_and(|until| due <= until);
+        let is_held = std::mem::take(&mut self.is_held) || was_due;
         let position = self.next;
         self.next += 1;
         self.sent += numbers.len();
         let from = if is_held { due } else { now };
-        let flying = Flying { operation, numbers: numbers.clone(), from, is_held };
+        let flying = Flying { operation, numbers: numbers.clone(), from, sent: now, is_held };
         self.flying.insert(position, flying);
         if !is_held && now >= self.schedule.middle() {
             let delay = now.saturating_sub(due);
@@ -212,7 +225,9 @@ impl Trial {
 
     /// Records the time at which a request was handed to the connection.
     pub(crate) fn handed_over(&mut self, position: usize, now: Duration) {
-        if let Some(flying) = self.flying.get_mut(&position).filter(|flying| !flying.is_held) {
+        let Some(flying) = self.flying.get_mut(&position) else { return };
+        flying.sent = now;
+        if !flying.is_held {
             flying.from = now;
         }
     }
@@ -227,12 +242,16 @@ impl Trial {
         refusal: Option<Refusal>,
     ) {
         let Some(flying) = self.flying.remove(&position) else { return };
-        let Flying { operation, numbers, from, .. } = flying;
+        if self.is_held {
+            self.no_room_until = Some(at);
+        }
+        let Flying { operation, numbers, from, sent, .. } = flying;
         self.pool.give_back(operation, &numbers, refused);
         self.refused += refused.len();
         self.refusal = self.refusal.take().or(refusal);
         let response = at.saturating_sub(from);
-        self.answers.push(Answer { at, response, updates: numbers.len() });
+        let away = at.saturating_sub(sent);
+        self.answers.push(Answer { at, response, away, updates: numbers.len() });
     }
 
     /// Ends the trial. `busy` is the share of the schedule's time in which this program's thread
@@ -252,8 +271,7 @@ impl Trial {
         let is_late = self.own_delay.is_some_and(|delay| delay > late);
         let limited_by_tester = is_late || (is_growing && busy >= BUSY);
         let lost = (self.refused + wrong) as f64 / self.sent.max(1) as f64;
-        let responses = inside.iter().map(|answer| answer.response.as_secs_f64());
-        let mean = responses.sum::<f64>() / inside.len().max(1) as f64;
+        let away = mean(&inside, |answer| answer.away);
         let gaps = inside.windows(2).map(|pair| pair[1].at - pair[0].at);
         let longest_gap = gaps.max().unwrap_or(window);
         let observation = Observation {
@@ -263,14 +281,14 @@ impl Trial {
             loss: Some(lost.min(1.0)),
             proven_loss: lost.min(1.0),
             excusable_loss: 0.0,
-            rtt_mean: (!inside.is_empty()).then_some(mean),
+            rtt_mean: mean(&inside, |answer| answer.response),
             longest_gap: longest_gap.as_secs_f64() / window.as_secs_f64(),
             falling_behind: is_growing,
             backlogged: is_growing || self.was_held,
             limited_by_tester,
             silent: inside.is_empty() && self.sent > 0,
         };
-        Ended { observation, pool: self.pool, refusal: self.refusal }
+        Ended { observation, pool: self.pool, refusal: self.refusal, away }
     }
 
     /// Returns whether the updates without an answer became more: whether their least number in the
@@ -297,6 +315,12 @@ impl Trial {
         let grown = if second.is_infinite() { due } else { second - first };
         grown > (GROWTH * due).max(BY_CHANCE * batch as f64)
     }
+}
+
+/// Returns the mean of a time of each answer, in seconds; `None` without answers.
+fn mean(answers: &[Answer], time: fn(&Answer) -> Duration) -> Option<f64> {
+    let times: Vec<f64> = answers.iter().map(|answer| time(answer).as_secs_f64()).collect();
+    statistics::mean(&times)
 }
 
 /// Returns the updates per second from the first to the last of some answers. The updates of the

@@ -31,9 +31,20 @@ fn requests_that_wait_nowhere_else_wait_at_the_switch() {
 fn a_closed_receive_window_is_that_of_the_switch() {
     let closed = Evidence { window_closed: 60, in_network: 30, ..evidence() };
     assert_eq!(side(closed), Side::Switch);
-    // Even if the round trip is long, because its queue is full.
-    let late = Evidence { round_trip: Some(Duration::from_millis(9)), ..closed };
-    assert_eq!(side(late), Side::Switch);
+}
+
+#[test]
+fn a_receive_window_may_be_full_of_bytes_on_their_way() {
+    let closed = Evidence { window_closed: 60, ..evidence() };
+    // The window is smaller than what a long way holds.
+    let far = Evidence { round_trip: Some(Duration::from_millis(9)), ..closed };
+    assert_eq!(side(far), Side::Unknown);
+    // It is smaller than a queue of the network.
+    let smoothed_round_trips = 100 * Duration::from_millis(9);
+    let queue = Evidence { smoothed_round_trips, in_flight: 60, ..closed };
+    assert_eq!(side(queue), Side::Unknown);
+    // Late acknowledgements of a few bytes are no queue.
+    assert_eq!(side(Evidence { in_flight: 40, ..queue }), Side::Switch);
 }
 
 #[test]
@@ -96,6 +107,8 @@ fn answers_that_are_not_read_wait_for_this_program() {
 fn few_looks_accuse_nobody() {
     let few = Evidence { looks: 4, in_network: 4, window_closed: 4, ..evidence() };
     assert_eq!(side(few), Side::Unknown);
+    let lossy = Evidence { looks: 4, out_of_order: 200, ..evidence() };
+    assert_eq!(lossy.side(ANSWER, Bulk::Answers), Side::Unknown);
 }
 
 #[test]

@@ -36,14 +36,29 @@ fn forwards(levels: &[Level]) -> Option<String> {
     let of = |percent: u8| {
         let level = levels.iter().find(|level| level.percent == percent)?;
         let highest = level.forwarding.as_ref()?;
-        let rate = Value::new(highest.found.loss_free_rate?, Unit::PerSecond).words();
+        let found = &highest.found;
+        let rate = interval_words(found.loss_free_rate, found.lossy_rate, found.confidence);
         Some((rate, limit(highest)))
     };
     let ((empty, limits_empty), (full, limits_full)) = (of(0)?, of(100)?);
     Some(format!(
-        "forwarding: {empty} without loss with an empty table, limited by {limits_empty}, and {full} with a full one, limited by \
+        "forwarding without loss: {empty} with an empty table, limited by {limits_empty}, and {full} with a full one, limited by \
          {limits_full}."
     ))
+}
+
+/// Returns the interval of the highest rate that passes, in words.
+fn interval_words(low: Option<f64>, high: Option<f64>, confidence: Option<f64>) -> String {
+    let per_second = |rate: f64| Value::new(rate, Unit::PerSecond).words();
+    let rate = match (low, high) {
+        (Some(low), Some(high)) => format!("{} to {}", per_second(low), per_second(high)),
+        (Some(low), None) => format!("at least {}", per_second(low)),
+        (None, Some(high)) => format!("less than {}", per_second(high)),
+        (None, None) => "none of the rates that were tried".to_owned(),
+    };
+    let confidence = confidence
+        .map_or_else(String::new, |share| format!(" (confidence {:.0} %)", 100.0 * share));
+    format!("{rate}{confidence}")
 }
 
 fn limit(highest: &HighestRate) -> &'static str {
@@ -245,4 +260,24 @@ fn forwarding(levels: &[Level]) -> Option<Table> {
         ]);
     }
     (!table.is_empty()).then_some(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_forwarding_is_stated_with_both_ends_of_its_interval() {
+        let [low, high] =
+            [20_000.0, 21_000.0].map(|rate| Value::new(rate, Unit::PerSecond).words());
+        let words = |has_low: bool, has_high: bool, confidence| {
+            interval_words(has_low.then_some(20_000.0), has_high.then_some(21_000.0), confidence)
+        };
+        assert_eq!(words(true, true, Some(0.95)), format!("{low} to {high} (confidence 95 %)"));
+        assert_eq!(words(true, true, None), format!("{low} to {high}"));
+        assert_eq!(words(true, false, None), format!("at least {low}"));
+        // A switch that loses packets at every rate is not passed over.
+        assert_eq!(words(false, true, None), format!("less than {high}"));
+        assert_eq!(words(false, false, None), "none of the rates that were tried");
+    }
 }

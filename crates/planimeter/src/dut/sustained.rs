@@ -95,6 +95,7 @@ pub(super) fn section(measured: &Measured) -> Section {
         ]
         .into_iter()
         .chain(refused)
+        .chain(measured.transport.map(|_| transport::TEXT.to_owned()))
         .collect(),
         tables: [results, trials(&measured.points)].into_iter().chain(connection(measured)).collect(),
         figures: vec![Figure::plot(responses(&measured.points), "")],

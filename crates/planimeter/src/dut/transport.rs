@@ -9,7 +9,7 @@ use statistics::Unit;
 
 /// The words that say how the evidence was gathered and what it tells.
 pub(super) const TEXT: &str = "Whether the switch or the network was the limit is judged from the connection, at which the kernel is asked every 2 ms. \
-     The limit is the switch if its address is one of this host, or if bytes wait for its receive window; it is the network if bytes wait that \
+     The limit is the switch if its address is one of this host, or if bytes wait for its receive window and round trips are short; it is the network if bytes wait that \
      this window accepts, if lost segments are sent again, if the shortest round trip is half of the answer or more, or if the smoothed one is \
      and more than two segments are in flight.";
 
