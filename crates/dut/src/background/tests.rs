@@ -126,7 +126,7 @@ fn packets_beside_updates_reads_and_a_full_table_are_not_lost() {
         assert_eq!((capacity.entries, capacity.missing), (400, Some(0)), "{version}");
         let entries: Vec<(u8, usize)> =
             capacity.levels.iter().map(|level| (level.percent, level.entries)).collect();
-        assert_eq!(entries, [(0, 84), (50, 200), (90, 360), (100, 400)], "{version}");
+        assert_eq!(entries, [(0, 44), (50, 200), (90, 360), (100, 400)], "{version}");
         for level in &capacity.levels {
             let cost = level.packets(2000.0).expect("packets pass");
             assert!(cost.idle.sent > 0 && cost.busy.sent > 0, "{version}, {}", level.percent);

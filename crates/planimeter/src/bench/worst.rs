@@ -284,7 +284,7 @@ impl Task<'_> {
             ),
         };
         findings.error = costs.error(&findings.fitted);
-        let weights: Vec<u32> = costs.goals.iter().map(|cost| cost.round() as u32).collect();
+        let weights: Vec<u32> = costs.goals.iter().map(|cost| cost.ceil() as u32).collect();
         self.step("searching the costliest paths", 0, 1)?;
         let wish = CostlyWish { weights: &weights, lengths, count: PATHS, fixed: &[] };
         let costly = self.costliest(&wish, SEEDS + 1)?;
