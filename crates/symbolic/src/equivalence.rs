@@ -28,6 +28,9 @@ use layout::Layout;
 /// The number of layouts after which the comparison is given up.
 const LAYOUTS: usize = 4_096;
 
+/// The largest width of the number of a clone session or multicast group.
+const NUMBER: u32 = 32;
+
 /// The first number of the inputs of the second program.
 const SECOND: u64 = 1 << 32;
 
@@ -110,11 +113,17 @@ impl Comparison<'_> {
     fn run(mut self) -> Result<Equivalence, SearchError> {
         let cuts: Vec<Term> =
             self.executions.iter().flat_map(|one| &one.cuts).map(|cut| cut.guard).collect();
-        let cut = self.terms().any(&cuts);
+        let mut cut = self.terms().any(&cuts);
         if !matches!(self.solve(&[cut])?, Answer::Unsat(_)) {
             let reasons = self.executions.iter().flat_map(|one| &one.cuts);
             let reason = reasons.map(|cut| cut.reason.as_str()).next().unwrap_or_default();
             self.undecided = Some(format!("packets are not followed to their end ({reason})"));
+        }
+        let apart = self.copied_apart();
+        if !matches!(self.solve(&[apart])?, Answer::Unsat(_)) {
+            let reason = "copies to different clone sessions or multicast groups are not compared";
+            self.undecided = Some(reason.to_owned());
+            cut = self.terms().or(cut, apart);
         }
         let followed = self.terms().not(cut);
         let mut layouts = 0;
@@ -130,12 +139,32 @@ impl Comparison<'_> {
                 Answer::OutOfBudget(limit) => return Ok(Equivalence::Undecided(limit.to_string())),
             };
             layouts += 1;
-            if let Some(difference) = self.layout(model)? {
+            if let Some(difference) = self.layout(model, followed)? {
                 return Ok(Equivalence::Different(Box::new(difference)));
             }
         }
         let reason = format!("the programs have more than {LAYOUTS} layouts of packets");
         Ok(Equivalence::Undecided(reason))
+    }
+
+    /// Returns the condition under which the programs copy to different clone sessions, or to
+    /// different multicast groups. In an execution, all sessions have the same member, and so have
+    /// all groups, so the outputs do not show that a control plane may give them different ones.
+    fn copied_apart(&mut self) -> Term {
+        let [left, right] = &mut self.executions;
+        let Execution { terms, copies, .. } = left;
+        let mut apart = terms.truth(false);
+        for one in copies.iter() {
+            for other in right.copies.iter().filter(|other| other.is_group == one.is_group) {
+                let both = terms.and(one.on, other.on);
+                let (number, other) =
+                    (terms.resize(one.number, NUMBER), terms.resize(other.number, NUMBER));
+                let differ = terms.not_equal(number, other);
+                let here = terms.and(both, differ);
+                apart = terms.or(apart, here);
+            }
+        }
+        apart
     }
 
     fn terms(&mut self) -> &mut Terms {
@@ -147,8 +176,10 @@ impl Comparison<'_> {
     }
 
     /// Compares the programs for packets and configurations with the layout of a model, and excludes
-    /// the layout afterwards. Returns a difference if there is one.
-    fn layout(&mut self, model: Model) -> Result<Option<Difference>, SearchError> {
+    /// the layout afterwards. Returns a difference if there is one among the packets that are
+    /// followed to their end: of the others, such as those that a meter does not mark green, no
+    /// output is known.
+    fn layout(&mut self, model: Model, followed: Term) -> Result<Option<Difference>, SearchError> {
         let mut evaluation = Evaluation::new(model);
         let mut layout = Layout::default();
         let mut terms = std::mem::take(self.terms());
@@ -174,7 +205,7 @@ impl Comparison<'_> {
                 return Ok(None);
             }
         };
-        let wanted = [layout.conditions.as_slice(), &[differs]].concat();
+        let wanted = [layout.conditions.as_slice(), &[differs, followed]].concat();
         match self.solve(&wanted)? {
             Answer::Unsat(_) => self.exclude(&layout.conditions),
             Answer::OutOfBudget(limit) => {

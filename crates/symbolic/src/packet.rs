@@ -85,6 +85,9 @@ impl Packet {
 
     /// Returns bits of the packet. Bits that no packet has are zero.
     pub(crate) fn read(&self, terms: &mut Terms, offset: u64, width: u32) -> Term {
+        if width == 0 {
+            return terms.zero(0);
+        }
         let written = self.written.len() as u64 * 8;
         let end = offset + u64::from(width);
         if offset >= written {
@@ -111,5 +114,27 @@ impl Packet {
         let rest = received(terms, self.number, u64::from(self.rest) * 8, tail);
         let rest = rest.unwrap_or_else(|| terms.zero(tail));
         terms.concatenate(head, rest)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LENGTH_BITS, Packet};
+    use crate::term::Terms;
+
+    #[test]
+    fn no_bits_are_read_at_any_position() {
+        let mut terms = Terms::new();
+        let written = vec![terms.number(8, 0xab), terms.number(8, 0xcd)];
+        let length = terms.number(LENGTH_BITS, 20);
+        let packet = Packet { number: 0, written, rest: 0, length };
+        for offset in [0, 3, 8, 15, 16, 40] {
+            let none = packet.read(&mut terms, offset, 0);
+            assert_eq!(terms.width_of(none), 0, "at {offset}");
+        }
+        let byte = packet.read(&mut terms, 4, 8);
+        let expected = terms.number(8, 0xbc);
+        assert_eq!(byte, expected);
+        assert!(terms.check().is_ok());
     }
 }

@@ -63,6 +63,26 @@ fn compared(replaced: &[(&str, &str)]) -> Equivalence {
     verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
 }
 
+#[test]
+fn copies_to_different_groups_or_sessions_are_not_called_equal() {
+    let action = "mark_to_drop(s); }";
+    let to = |copy: &str| compiled(&PROGRAM.replace(action, copy));
+    let compare = |first: &str, second: &str| {
+        let (first, second) = (to(first), to(second));
+        let verdict =
+            ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let group = |number: u8| format!("s.mcast_grp = {number}; }}");
+    let session = |number: u8| format!("clone(CloneType.I2E, {number}); mark_to_drop(s); }}");
+    for copy in [&group as &dyn Fn(u8) -> String, &session] {
+        let found = compare(&copy(1), &copy(2));
+        assert!(matches!(found, Equivalence::Undecided(_)), "{}: {found:?}", copy(1));
+        let found = compare(&copy(1), &copy(1));
+        assert!(matches!(found, Equivalence::Equal { .. }), "{}: {found:?}", copy(1));
+    }
+}
+
 fn difference(replaced: &[(&str, &str)]) -> Difference {
     match compared(replaced) {
         Equivalence::Different(difference) => *difference,

@@ -2,6 +2,7 @@
 
 use super::{compiled, generated, predicted, reached, run_all, run_all_as};
 use ir::{Architecture, Program};
+use symbolic::equivalence::{Equivalence, equivalent};
 use symbolic::generated::{Output, Test};
 use symbolic::search::{Options, Report, Verdict, find};
 use symbolic::wanted::Wanted;
@@ -225,6 +226,17 @@ fn the_objects_of_psa() {
     assert!(report.tests.iter().any(|test| !test.registers.is_empty()));
 }
 
+/// No test expects a packet on port 0, or a clone for session 0, that the program does not choose.
+#[test]
+fn the_initial_port_and_session_of_psa_are_undefined() {
+    for (ingress, goal) in [("o.drop = false;", "!drop"), ("o.clone = true;", "clone")] {
+        let program = compiled(&psa("", ingress, ""));
+        let (verdict, test) = wish(&program, goal);
+        assert!(matches!(verdict, Verdict::GivenUp(_)), "{ingress} {verdict:?}");
+        assert_eq!(test, None, "{ingress}");
+    }
+}
+
 #[test]
 fn undefined_digits_of_psa() {
     let text = psa(
@@ -268,6 +280,20 @@ fn meters_that_are_not_green_are_given_up() {
     };
     assert!(reason.contains("green"), "{reason}");
     assert!(report.cuts.iter().any(|cut| cut.contains("green")), "{:?}", report.cuts);
+}
+
+/// Each program has inputs of its own for the colours, which no configuration can choose.
+#[test]
+fn colours_of_meters_are_no_difference_between_programs() {
+    let program = compiled(&psa(
+        "Meter<bit<8>>(4, PSA_MeterType_t.PACKETS) meter;",
+        "send_to_port(o, (PortId_t) 1);
+        if (meter.execute(1) == PSA_MeterColor_t.RED) { h.a.x = 2; }",
+        "",
+    ));
+    let verdict = ir::with_large_stack(|| equivalent(&program, &program, &Options::default()));
+    let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(verdict, Equivalence::Undecided(_)), "{verdict:?}");
 }
 
 #[test]

@@ -10,12 +10,12 @@
 //! copy.
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
-use super::glue::{Decisions, Destination};
+use super::glue::{Decisions, Destination, Numbers};
 use super::{Copied, Emitted, End, Event, Executor, Fate, Fill, Members, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
 use crate::term::Term;
-use architectures::{MetadataField, PSA, PSA_PORT_RECIRCULATE};
+use architectures::{MetadataField, PSA, PSA_PORT_RECIRCULATE, Set};
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
@@ -202,6 +202,20 @@ impl Executor<'_> {
         self.preferences.push(small);
     }
 
+    /// Returns the output metadata with which ingress or egress begins. The specification leaves the
+    /// port and the clone session undefined (`psa.p4`).
+    fn initial_says(&mut self, type_id: TypeId, sets: &[Set], numbers: &Numbers) -> Vec<Term> {
+        let mut says = self.filled(type_id, sets, numbers);
+        for field in [MetadataField::EgressPort, MetadataField::CloneSessionId] {
+            let Some(at) = self.field_leaf(type_id, field) else { continue };
+            if let Some(leaf) = says.get_mut(at) {
+                let width = self.terms.width_of(*leaf);
+                *leaf = self.undefined(width);
+            }
+        }
+        says
+    }
+
     /// Returns the number of a packet path.
     fn path(&mut self, name: &str) -> Term {
         let number = self.enumerator(&["PSA_PacketPath_t"], name);
@@ -306,7 +320,7 @@ impl Executor<'_> {
             headers,
             metadata,
             self.filled(control.types[2], PSA.before_ingress, &numbers),
-            self.filled(control.types[3], PSA.ingress_says, &numbers),
+            self.initial_says(control.types[3], PSA.ingress_says, &numbers),
         ];
         let Some((state, values)) = self.control_block(control.id, state, values)? else {
             return Ok(None);
@@ -434,7 +448,7 @@ impl Executor<'_> {
             headers,
             metadata,
             self.filled(control.types[2], PSA.before_egress, &numbers),
-            self.initial(control.types[3], Fill::Zero),
+            self.initial_says(control.types[3], &[], &numbers),
         ];
         let Some((state, values)) = self.control_block(control.id, state, values)? else {
             return Ok(());
