@@ -67,6 +67,9 @@ pub struct Contract {
     pub basis: Basis,
     /// The functions of the slowest path.
     pub functions: Vec<FunctionName>,
+    /// The functions of some path without a measured rate, for which the service curve has the rate
+    /// of the baseline. They may be slower.
+    pub assumed_rates: BTreeSet<FunctionName>,
     /// The parts of some path that no function of the model covers. If there are any, packets may
     /// take longer than `delay`.
     pub unmeasured: Parts,
@@ -82,6 +85,14 @@ impl fmt::Display for Contract {
         write!(f, "; {basis}; {guarantee}; valid for {setting}")?;
         if let Some(beyond) = self.beyond {
             write!(f, "; at most {:.4} % of packets may take longer", 100.0 * beyond)?;
+        }
+        if !self.assumed_rates.is_empty() {
+            let names: Vec<&str> = self.assumed_rates.iter().map(FunctionName::as_str).collect();
+            write!(
+                f,
+                "; the rate of {} was not measured: the baseline's is used",
+                names.join(", ")
+            )?;
         }
         if !self.unmeasured.is_empty() {
             let parts: Vec<&str> = self.unmeasured.keys().map(String::as_str).collect();
@@ -145,6 +156,11 @@ impl Model {
             Source::Campaign { .. } if composition.functions.len() <= 1 => Basis::Measured,
             Source::Campaign { .. } => Basis::Composed,
         };
+        let functions = &composition.functions;
+        let has_rate = |name: &FunctionName| {
+            under.function(name).is_none_or(|one| one.measurement.loss_free_rate.is_some())
+        };
+        let assumed = functions.iter().filter(|name| service.rate.is_some() && !has_rate(name));
         // A sum that lacks a part bounds nothing from above.
         let is_complete = path.unmeasured.is_empty();
         Ok(Some(Contract {
@@ -156,7 +172,8 @@ impl Model {
             latency: service.latency.clone(),
             guarantee: if is_complete { service.guarantee } else { Guarantee::Empirical },
             basis,
-            functions: composition.functions.clone(),
+            functions: functions.clone(),
+            assumed_rates: assumed.cloned().collect(),
             unmeasured: path.unmeasured.clone(),
             paths: 1,
         }))
@@ -188,6 +205,7 @@ impl Contract {
             let most = slower.unmeasured.entry(part).or_default();
             *most = count.max(*most);
         }
+        slower.assumed_rates.extend(faster.assumed_rates);
         slower.beyond = slower.beyond.zip(faster.beyond).map(|(one, other)| one.max(other));
         slower.rate = slower.rate.zip(faster.rate).map(|(one, other)| one.min(other));
         slower.latency = slower.latency.max(faster.latency);

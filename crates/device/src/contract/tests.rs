@@ -74,6 +74,23 @@ fn a_class_has_the_lowest_rate_and_the_longest_latency_of_its_paths() {
     assert_eq!((burst.rate, burst.latency), (None, Rational::ratio(60, 1)));
 }
 
+/// A service curve whose rate is a guess must not look like one that was measured.
+#[test]
+fn a_rate_that_was_not_measured_is_named() {
+    let mut model = model();
+    let measured = contract(&model, RUN_TO_COMPLETION, &[&["a"], &["b"]]);
+    assert!(measured.assumed_rates.is_empty() && !measured.to_string().contains("rate of"));
+    for function in &mut model.settings[0].functions {
+        if function.function.name.as_str() == "set-nw-src" {
+            function.measurement.loss_free_rate = None;
+        }
+    }
+    let label = |terms| contract(&model, terms, &[&["a"], &["b"]]).to_string();
+    assert!(label(RUN_TO_COMPLETION).contains("the rate of set-nw-src was not measured"));
+    // A burst-delay curve has no rate.
+    assert!(!label(Terms { semantics: None, ..RUN_TO_COMPLETION }).contains("rate of"));
+}
+
 #[test]
 fn a_path_with_a_part_that_was_not_measured_guarantees_nothing() {
     let contract = contract(&model(), RUN_TO_COMPLETION, &[&["a"], &["b", "c"]]);

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path as FilePath;
 
-use device::Model;
 use device::campaign::Picoseconds;
 use device::contract::Contract;
 use device::measure::{Repeat, TimedPacket, time_packet};
+use device::{Level, Model};
 use packetio::pcap::{CaptureWriter, LinkType};
 use pipeline::Path;
 use statistics::{Confidence, proportion};
@@ -44,8 +44,17 @@ pub(super) struct Measured {
     /// The number of passes during which the processor was interrupted.
     pub(super) interrupted: u64,
     /// Whether more packets take longer than the contract admits: the 95 % confidence interval of
-    /// their share lies above the share that the contract states, or above zero if it states none.
+    /// their share lies above that share.
     pub(super) is_broken: bool,
+}
+
+/// Returns the share of packets that may take longer than a contract says: the share that the
+/// contract states, or else that of its level, which is zero unless the level is a percentile.
+fn admitted(contract: &Contract) -> f64 {
+    contract.beyond.unwrap_or(match contract.terms.level {
+        Level::Percentile(percentile) => 1.0 - percentile.share(),
+        Level::Minimum | Level::Median | Level::Mean | Level::Maximum => 0.0,
+    })
 }
 
 /// Returns the execution path of a model of a pipeline in memory.
@@ -99,7 +108,7 @@ impl Measured {
             longest: *delays.last()?,
             longer,
             interrupted: all - packets,
-            is_broken: share.low > contract.beyond.unwrap_or(0.0),
+            is_broken: share.low > admitted(contract),
         })
     }
 }
@@ -134,9 +143,9 @@ impl Witness {
 
 #[cfg(test)]
 mod tests {
+    use device::campaign::Setting;
     use device::compose::Guarantee;
     use device::contract::{Basis, Terms};
-    use device::{Level, campaign::Setting};
 
     use super::*;
 
@@ -151,6 +160,7 @@ mod tests {
             guarantee: Guarantee::Empirical,
             basis: Basis::Measured,
             functions: Vec::new(),
+            assumed_rates: Default::default(),
             unmeasured: Default::default(),
             paths: 1,
         }
@@ -178,6 +188,16 @@ mod tests {
         assert!(refuted.is_broken);
         assert_eq!((refuted.packets, refuted.longer), (1_000, 30));
         assert_eq!((refuted.median, refuted.longest), (Picoseconds(100), Picoseconds(101)));
+    }
+
+    #[test]
+    fn a_percentile_admits_the_packets_beyond_it() {
+        let percentile = device::Percentile::of_share(0.99).expect("a share");
+        let mut contract = contract(None);
+        contract.terms.level = Level::Percentile(percentile);
+        let judged = |longer| Measured::judged(&passes(1_000, longer, 0), &contract);
+        assert!(!judged(12).expect("packets").is_broken);
+        assert!(judged(30).expect("packets").is_broken);
     }
 
     #[test]
