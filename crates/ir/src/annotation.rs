@@ -1,4 +1,5 @@
-//! Annotations, kept as written, because P4Info carries those that the compiler does not know.
+//! Annotations, kept as they are written in the source, because P4Info must also carry annotations
+//! that the compiler does not know.
 
 use num_bigint::BigInt;
 use serde::{Deserialize, Serialize};

@@ -5,9 +5,9 @@
 //! two's complement bit pattern in little-endian words. Bits at or above the width are always zero,
 //! so equality is structural. P4_16 allows `bit<0>`, whose only value is zero.
 //!
-//! Operations do not fail on operands that the type system excludes. Unless an operation says
-//! otherwise, its result has the width and signedness of the left operand, and a right operand of
-//! another type is first cast to the type of the left one.
+//! If the operands of an operation have different types, the right one is first cast to the type of
+//! the left one, instead of the operation failing. Unless an operation says otherwise, its result
+//! has the width and signedness of the left operand.
 
 mod format;
 mod packet;
@@ -304,7 +304,7 @@ impl Bits {
         }
     }
 
-    /// Returns this value as the amount of a shift: the bit pattern as an unsigned number, or
+    /// Returns this value as a shift amount: the bit pattern read as an unsigned number, or
     /// `u64::MAX` if the pattern does not fit in 64 bits.
     #[must_use]
     pub fn shift_amount(&self) -> u64 {
@@ -348,8 +348,8 @@ impl Bits {
         Self { width, signed: false, words: shifted.resized(width) }
     }
 
-    /// Returns `self` after the assignment `self[high:low] = value`. Bits of the slice above the
-    /// width are ignored.
+    /// Returns a copy of `self` in which bits `high` to `low` are replaced by `value`. Bits of the
+    /// range that lie above the width are ignored.
     #[must_use]
     pub fn with_slice(&self, high: u32, low: u32, value: &Self) -> Self {
         let Some(distance) = high.checked_sub(low) else { return self.clone() };

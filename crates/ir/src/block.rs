@@ -19,7 +19,8 @@ pub struct Parameter {
     pub type_id: TypeId,
 }
 
-/// A parser instance. Its `packet_in` is implicit, since a packet has only one cursor.
+/// A parser instance. Its `packet_in` parameter is implicit, since a packet has only one read
+/// position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parser {
     /// The control-plane name of the parser.
@@ -57,8 +58,9 @@ pub struct State {
 pub enum Transition {
     /// A transition to a fixed target.
     Direct(Target),
-    /// A `select` expression: the first case that matches is taken. If none does, the parser
-    /// rejects with the error `NoMatch`, or with `NoError` as on BMv2.
+    /// A `select` expression: the first case that matches is taken. If no case matches, the parser
+    /// rejects the packet, with the error `NoError` for targets that behave like BMv2, and
+    /// `NoMatch` for all others.
     Select {
         /// The values to match.
         subjects: Vec<Expression>,
@@ -90,8 +92,8 @@ impl Transition {
 /// A case of a `select` expression.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SelectCase {
-    /// The key sets of the case: one for each subject of the `select` expression, or a single value
-    /// set or `_` for all of them.
+    /// The key sets of the case: one for each subject of the `select` expression, or a single one
+    /// that applies to all subjects together, which is then `_` or a parser value set.
     pub key_sets: Vec<KeySet<Expression>>,
     /// The target of the transition if the case matches.
     pub target: Target,
@@ -105,13 +107,14 @@ pub enum Target {
     State(StateId),
     /// The state `accept`.
     Accept,
-    /// The state `reject`, which ends the parser. A transition to `reject` sets no parser error, so
-    /// the error remains `NoError`. A statement that fails sets another error, but it ends the
-    /// parser itself.
+    /// The state `reject`, which ends the parser. A transition to `reject` leaves the parser error
+    /// at `NoError`. When a statement such as `extract` fails, it sets an error and ends the parser
+    /// directly, without this transition.
     Reject,
 }
 
-/// A set of values. Its bounds are expressions in a `select` case, and constants in a table entry.
+/// A set of values that a key or subject is compared with. Its bounds are expressions in a `select`
+/// case, and constants in a table entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeySet<T> {
@@ -133,7 +136,7 @@ pub enum KeySet<T> {
         /// The largest value of the range.
         high: T,
     },
-    /// The elements that the control plane wrote into a parser value set.
+    /// A parser value set: the values that the control plane has written into it.
     ValueSet(ValueSetId),
 }
 
@@ -187,7 +190,8 @@ pub enum PackageValue {
 }
 
 impl Package {
-    /// Returns the value of the argument for the parameter `name`.
+    /// Returns the value of the constructor argument for the parameter `name`, or `None` if there
+    /// is no such parameter.
     #[must_use]
     pub fn argument(&self, name: &str) -> Option<&PackageValue> {
         self.arguments.iter().find(|argument| argument.name == name).map(|argument| &argument.value)

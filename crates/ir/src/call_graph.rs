@@ -8,13 +8,13 @@ use super::{
     StatementKind, TableId,
 };
 
-/// Checks that no callable calls itself, directly or through others, that calls nest no deeper than
-/// [`CompileLimits::call_depth`], and that calls and blocks together nest no deeper than
-/// [`CompileLimits::nesting`]. Ids must be in range.
+/// Checks that no callable calls itself, directly or through others, that the depth of nested calls
+/// is at most [`CompileLimits::call_depth`], and that the depth of nested calls and blocks together
+/// is at most [`CompileLimits::nesting`]. All ids in the program must be in range.
 ///
 /// # Errors
-/// Returns a violation that names a callable that calls itself or one that does, or from which
-/// calls nest too deeply.
+/// Returns a violation that names a callable. It calls itself, or calls a callable that does, or
+/// its calls nest too deeply.
 pub(super) fn check(program: &Program, limits: &CompileLimits) -> Result<(), Violation> {
     let graph = Graph::of(program);
     let calls = &graph.calls;
@@ -62,14 +62,15 @@ enum Callee {
     Table(TableId),
 }
 
-/// The call graph, which numbers all callables of a program in one list: actions, functions,
-/// controls, parsers, tables.
+/// The call graph. The callables of a program are numbered consecutively: first the actions, then
+/// the functions, controls, parsers and tables.
 struct Graph {
-    /// The number of the first callable of each kind, in the order of the list.
+    /// For each kind of callable, in this order, the number of its first callable.
     firsts: [usize; 5],
-    /// The calls of each callable.
+    /// For each callable, the calls that it makes.
     calls: Vec<Vec<Call>>,
-    /// The nesting depth of the blocks of each callable, without those of its callees.
+    /// For each callable, the depth to which its own blocks nest. Blocks of its callees do not
+    /// count.
     blocks: Vec<u64>,
 }
 
@@ -77,7 +78,7 @@ struct Graph {
 struct Call {
     /// The number of the callee.
     callee: usize,
-    /// The number of blocks around the call.
+    /// The number of blocks of the caller that enclose the call.
     blocks: u64,
 }
 
@@ -128,8 +129,8 @@ impl Graph {
     }
 
     /// Returns a callable that calls itself, directly or through others, or `None` if there is
-    /// none. `open` holds the number of callees of each callable that are on a cycle of calls or
-    /// lead to one.
+    /// none. For each callable, `open` holds the number of its callees that are on a cycle of calls
+    /// or lead to one.
     fn recursive(&self, open: &[usize]) -> Option<usize> {
         // Each of these callables has such a callee, so following one call after another ends on a
         // cycle. The callable that is met first again is on it; the first one may only lead there.
@@ -159,7 +160,8 @@ impl Graph {
         node >= self.firsts[4]
     }
 
-    /// Returns the violation for a problem at a node, with the name and location of the callable.
+    /// Returns the violation for a problem with the callable that has the number `node`. The
+    /// violation contains the callable's name and location.
     fn violation(
         &self,
         program: &Program,
@@ -196,9 +198,9 @@ impl Graph {
     }
 }
 
-/// Calls `visit` with the callee of every call in the bodies, at any nesting depth, and the number
-/// of blocks around the call. Returns the nesting depth of the blocks: one for bodies whose
-/// statements contain no further blocks.
+/// Calls `visit` for every call in `bodies`, at any nesting depth, with the callee and the number
+/// of blocks that enclose the call. Returns the depth to which blocks nest, which is one if the
+/// statements of the bodies contain no further blocks.
 fn each_call<'b>(
     bodies: impl IntoIterator<Item = &'b Block>,
     visit: &mut dyn FnMut(Callee, u64),

@@ -1,4 +1,4 @@
-//! Expressions, which have no side effects, and places, which can be read and written.
+//! Expressions, which have no side effects, and places (l-values), which can be read and written.
 
 use super::{Program, Type, TypeId, VariableId};
 use crate::bits::Bits;
@@ -31,7 +31,7 @@ pub enum ExpressionKind {
     /// A binary operation. Both operands are evaluated, since operands with side effects were moved
     /// to statements. `And` and `Or` of `bool` may skip the second operand.
     Binary(BinaryOperator, Box<Expression>, Box<Expression>),
-    /// `operand[high:low]`, inclusive at both ends.
+    /// `operand[high:low]`: the bits from `low` up to and including `high`.
     Slice {
         /// The expression that is sliced.
         operand: Box<Expression>,
@@ -197,8 +197,9 @@ impl Place {
 }
 
 impl Program {
-    /// Returns the type of the value at a place. Returns `None` if the place does not fit the types
-    /// of the program, and also for a slice, whose type need not be among them.
+    /// Returns the type of the value at a place. Returns `None` if the program has no such place.
+    /// Also returns `None` for a slice, since the program's list of types may lack the type of the
+    /// slice.
     #[must_use]
     pub fn place_type(&self, place: &Place) -> Option<TypeId> {
         let mut current = self.variables.get(place.variable.index())?.type_id;

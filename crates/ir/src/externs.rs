@@ -1,9 +1,9 @@
-//! The extern functions, types and methods of the built-in architectures as enumerations, so that
-//! readers of the IR match on variants instead of strings.
+//! Enumerations of the extern functions, types and methods of the built-in architectures, so that
+//! code that reads the IR matches on variants instead of strings.
 //!
 //! A name that no built-in architecture declares is kept as `Other`. A program that uses such an
-//! extern can be checked and printed, but backends refuse to run it. JSON uses the names of the
-//! architecture's declarations.
+//! extern can be checked and printed, but backends refuse to run it. In JSON, an extern has the
+//! name that it has in the architecture's declarations.
 
 use std::fmt;
 
@@ -28,7 +28,8 @@ macro_rules! names {
             /// The names of all variants except `Other`.
             pub const NAMES: &[&str] = &[$($text,)*];
 
-            /// Returns the variant for a name in the declarations of the architectures.
+            /// Returns the variant for a name that an architecture declares, or `Other` if no
+            /// built-in architecture declares it.
             #[must_use]
             pub fn named(name: &str) -> Self {
                 match name {
@@ -37,7 +38,7 @@ macro_rules! names {
                 }
             }
 
-            /// Returns the name under which the architecture declares the item.
+            /// Returns the name of the extern in the architecture's declarations.
             #[must_use]
             pub fn name(&self) -> &str {
                 match self {
@@ -69,7 +70,7 @@ macro_rules! names {
 
 impl ExternFunction {
     /// Returns whether this is a function of v1model that clones, resubmits or recirculates the
-    /// packet, so that the packet or a copy passes through blocks of the program once more.
+    /// packet. The packet or its copy then passes through parts of the program a second time.
     #[must_use]
     pub fn asks_for_another_pass(&self) -> bool {
         matches!(
@@ -118,8 +119,8 @@ names! {
         PsaRecirculate = "psa_recirculate",
         PsaResubmit = "psa_resubmit",
         Random = "random",
-        /// The argument of `recirculate` in v1model is the data that the packet preserves. The
-        /// function has no argument in PNA.
+        /// In v1model, the argument of `recirculate` is the metadata that the packet keeps. In PNA,
+        /// the function has no argument.
         Recirculate = "recirculate",
         RecirculatePreservingFieldList = "recirculate_preserving_field_list",
         RestartExpireTimer = "restart_expire_timer",

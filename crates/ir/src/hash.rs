@@ -1,5 +1,5 @@
-//! The hash algorithms of the architectures. As in BMv2, `crc16` has the parameters of ARC, and
-//! `crc32` those of ISO-HDLC.
+//! The hash algorithms of the architectures. As in BMv2, `crc16` is the CRC known as CRC-16/ARC,
+//! and `crc32` the one known as CRC-32/ISO-HDLC.
 
 mod crc;
 mod lookup3;
@@ -22,14 +22,14 @@ pub struct CustomCrcs {
 }
 
 impl Default for CustomCrcs {
-    /// Returns the initial parameters of BMv2, which are those of `crc16` and `crc32`.
+    /// Returns the parameters that BMv2 starts with, which are those of `crc16` and `crc32`.
     fn default() -> Self {
         Self { crc16: Arc::new(CRC16.clone()), crc32: Arc::new(CRC32.clone()) }
     }
 }
 
-/// A hash algorithm that an architecture's enumeration names, such as `HashAlgorithm` or
-/// `PSA_HashAlgorithm_t`.
+/// A hash algorithm that a program selects by a member of its architecture's enumeration
+/// such as `HashAlgorithm` or `PSA_HashAlgorithm_t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// CRC-16/ARC.
@@ -46,20 +46,21 @@ pub enum Algorithm {
     Xor16,
     /// The first eight bytes.
     Identity,
-    /// The target's default, which is `crc32` here.
+    /// The default that the architecture leaves to the target. Here it is `crc32`.
     TargetDefault,
-    /// The hash of receive-side scaling.
+    /// The Toeplitz hash, which network cards use for receive-side scaling.
     Toeplitz,
-    /// The hash `lookup3`, which uBPF has.
+    /// Bob Jenkins' hash `lookup3`, which uBPF uses.
     Lookup3,
     /// A random number, which does not depend on the data.
     Random,
-    /// An algorithm that this crate does not implement, by its name.
+    /// An algorithm that this crate does not implement, identified by its name.
     Unknown(String),
 }
 
 impl Algorithm {
-    /// Returns the algorithm with this name. Architectures use lower-case or upper-case names.
+    /// Returns the algorithm with the given name, which may be in lower or upper case because
+    /// architectures differ in this. Returns `Unknown` for any other name.
     #[must_use]
     pub fn named(name: &str) -> Self {
         match name.to_ascii_lowercase().as_str() {
@@ -80,8 +81,8 @@ impl Algorithm {
 }
 
 impl Algorithm {
-    /// Returns the CRC that this algorithm computes, with its tables. Returns `None` if it is no
-    /// CRC, or one whose parameters can be changed.
+    /// Returns the CRC that this algorithm computes, with its lookup tables. Returns `None` if the
+    /// algorithm is not a CRC, or if the control plane may change its parameters.
     #[must_use]
     pub fn fixed_crc(&self) -> Option<&'static Crc> {
         match self {
@@ -97,7 +98,7 @@ impl Algorithm {
 pub struct HashSettings {
     /// The CRCs whose parameters the control plane may set.
     pub custom_crcs: CustomCrcs,
-    /// The key of the Toeplitz hash. It is four zeros at first, as in DPDK
+    /// The key of the Toeplitz hash. Its initial value is four zero bytes, as in DPDK
     /// (`lib/pipeline/rte_swx_pipeline.c`, `rss_runtime_default`).
     pub toeplitz_key: Vec<u8>,
 }
@@ -109,8 +110,8 @@ impl Default for HashSettings {
 }
 
 impl HashSettings {
-    /// Returns the hash of `data`, or `None` for an algorithm that is unknown or does not depend on
-    /// the data.
+    /// Returns the hash of `data`. Returns `None` if the algorithm is unknown, or if its result
+    /// does not depend on the data.
     #[must_use]
     pub fn hash(&self, algorithm: &Algorithm, data: &[u8]) -> Option<u64> {
         if let Some(crc) = algorithm.fixed_crc() {
@@ -130,9 +131,9 @@ impl HashSettings {
     }
 }
 
-/// Computes the Toeplitz hash of receive-side scaling: the exclusive or of the 32 bits of the key
-/// that begin at the position of each set bit of the data. The key repeats after its end. An empty
-/// key acts like one of zeros.
+/// Computes the Toeplitz hash of receive-side scaling. For each bit of the data that is set, the 32
+/// bits of the key that begin at the same bit position are combined by exclusive or. The key is
+/// repeated if the data is longer. An empty key acts like a key of zeros.
 fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
     let window = |first: usize| {
         let bytes = key.iter().cycle().skip(first % key.len().max(1)).take(5);
@@ -150,21 +151,21 @@ fn toeplitz(key: &[u8], data: &[u8]) -> u32 {
     hash
 }
 
-/// Computes the Internet checksum (RFC 1071): the complement of the one's complement sum of 16-bit
-/// words. An odd last byte is the high byte of a last word.
+/// Computes the Internet checksum (RFC 1071): the complement of the one's complement sum of the
+/// 16-bit words. If the number of bytes is odd, a zero byte is appended.
 #[must_use]
 pub fn internet_checksum(data: &[u8]) -> u16 {
     !ones_complement_sum(0, data)
 }
 
-/// Adds the 16-bit words of `data` to a one's complement sum, and returns the new sum.
+/// Adds the 16-bit words of `data` to the one's complement sum `start`, and returns the new sum.
 #[must_use]
 pub fn ones_complement_sum(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, ones_complement_add)
 }
 
-/// Subtracts the 16-bit words of `data` from a one's complement sum (RFC 1624), and returns the new
-/// sum.
+/// Subtracts the 16-bit words of `data` from the one's complement sum `start` (RFC 1624), and
+/// returns the new sum.
 #[must_use]
 pub fn ones_complement_difference(start: u16, data: &[u8]) -> u16 {
     words(data).fold(start, |sum, word| ones_complement_add(sum, !word))
@@ -205,7 +206,7 @@ mod tests {
 
     /// The check values are from the catalogue of parametrised CRC algorithms (Cook).
     #[test]
-    fn crc_check_values() {
+    fn crcs_have_their_check_values() {
         assert_eq!(named("crc16", CHECK), 0xbb3d);
         assert_eq!(named("crc32", CHECK), 0xcbf4_3926);
         assert_eq!(named("crc16_custom", CHECK), 0xbb3d);
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn simple_hashes() {
+    fn simple_hashes_follow_bmv2() {
         assert_eq!(named("xor16", &[0x12, 0x34, 0x56]), 0x1234 ^ 0x5600);
         assert_eq!(named("identity", &[1, 2, 3]), 0x01_0203);
         assert_eq!(named("identity", &[1, 2, 3, 4, 5, 6, 7, 8, 9]), 0x0102_0304_0506_0708);

@@ -1,4 +1,4 @@
-//! Serialisation of the IR as JSON, for other programs and for reading back.
+//! Serialisation of the IR as JSON, for use by other programs, and deserialisation.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::{CompileLimits, Program, Violation};
 use crate::stack::with_large_stack;
 
-/// The largest nesting depth of the JSON that is read as IR. Each `else if` of a program adds four
-/// levels.
+/// The largest nesting depth of JSON that is accepted as IR. For comparison, each `else if` of a
+/// program adds four levels.
 pub const DEPTH_LIMIT: usize = 10_000;
 
 /// The reason why a text cannot be read as IR.
@@ -18,7 +18,7 @@ pub enum ReadError {
     /// The text is not JSON, or not JSON of the expected shape.
     #[error("not the IR of a program: {0}")]
     Json(#[from] serde_json::Error),
-    /// The JSON is nested more deeply than that of any valid program.
+    /// The JSON is nested more deeply than that of any valid program can be.
     #[error("not the IR of a program: nested more than {limit} levels deep")]
     Depth {
         /// The largest nesting depth that is read.
@@ -45,8 +45,8 @@ impl From<Violation> for ReadError {
 }
 
 impl Program {
-    /// Returns whether a JSON text is a program in the IR, rather than BMv2 JSON. A program in the
-    /// IR always begins with its version.
+    /// Returns whether a JSON text is a program in the IR, and not BMv2 JSON, which other compilers
+    /// write. The JSON of a program in the IR always begins with the version of the IR.
     #[must_use]
     pub fn is_json(text: &str) -> bool {
         let head: String = text.chars().filter(|c| !c.is_whitespace()).take(11).collect();
@@ -91,7 +91,8 @@ impl Program {
     }
 }
 
-/// Returns the largest nesting depth of brackets and braces in a JSON text, except inside strings.
+/// Returns the largest nesting depth of brackets and braces in a JSON text. Brackets and braces
+/// inside strings do not count.
 #[must_use]
 pub fn nesting(text: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);

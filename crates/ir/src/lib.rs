@@ -1,7 +1,7 @@
 //! The intermediate representation (IR) of a checked P4 program.
 //!
 //! The crate `p4lang` lowers P4 source and BMv2 JSON to this form. The reference interpreter, the
-//! code generator and the latency models all read it, so it is not shaped for any one of them.
+//! code generator and the latency models all read it, so it is not tailored to any of them.
 //! Compared with P4 source, a program in this form is:
 //!
 //! * **Elaborated.** Packages, parsers and controls are instances, one per instantiation, with
@@ -23,6 +23,7 @@ mod annotation;
 pub mod bits;
 mod block;
 mod call_graph;
+mod choice;
 mod expression;
 mod externs;
 pub mod hash;
@@ -42,6 +43,7 @@ pub use block::{
     Control, KeySet, Package, PackageArgument, PackageValue, Parameter, Parser, SelectCase, State,
     Target, Transition,
 };
+pub use choice::Choice;
 pub use expression::{
     BinaryOperator, Expression, ExpressionKind, Place, Projection, UnaryOperator, Value,
 };
@@ -69,7 +71,8 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// Returns the id as an index into the program's list of the items that it identifies.
+            /// Returns the id as an index into the list of items of its kind, such as
+            /// `Program::tables` for a `TableId`.
             #[must_use]
             pub fn index(self) -> usize {
                 self.0 as usize
@@ -91,7 +94,7 @@ ids! {
     VariableId;
     /// The id of a parser instance in [`Program::parsers`].
     ParserId;
-    /// The id of a state among the states of its parser.
+    /// The id of a parser state in the list of its parser's states.
     StateId;
     /// The id of a control instance in [`Program::controls`].
     ControlId;
@@ -109,8 +112,8 @@ ids! {
 
 /// A checked P4 program.
 ///
-/// The lists are in the order in which p4c evaluates declarations, so that output derived from
-/// them, such as P4Info, has the order that p4c's output has.
+/// The lists in its fields are in the order in which p4c evaluates declarations. Output that is
+/// derived from them, such as P4Info, therefore has the same order as p4c's output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// The version of the IR in which the program is written. A reader refuses versions that it
@@ -118,9 +121,10 @@ pub struct Program {
     pub version: u32,
     /// The architecture whose package `main` is an instance of.
     pub architecture: Architecture,
-    /// The built-in architecture whose declarations the source includes although its `main` is an
-    /// instance of another package, or `None` if there is no such architecture. The program may use
-    /// the extern objects of the included architecture, and P4Info is written as for it.
+    /// The built-in architecture whose declarations the source includes, if its `main` is an
+    /// instance of another package. `None` if there is no such architecture. The program may use
+    /// the extern objects of the included architecture, and its P4Info is written as if it were for
+    /// that architecture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub included: Option<Architecture>,
     /// The paths of the source files, indexed by [`Location::file`].
@@ -157,7 +161,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// The [`Program::version`] that this crate writes and reads.
+    /// The version of the IR ([`Program::version`]) that this crate writes and reads.
     pub const VERSION: u32 = 3;
 
     /// Returns a program without declarations.
@@ -201,10 +205,11 @@ pub enum Architecture {
 impl Architecture {
     /// Returns whether a program for this architecture can use the built-in extern type.
     ///
-    /// v1model has its own types, which are refused for PSA and PNA, and the types of PSA and PNA
-    /// are refused for v1model. Otherwise the `Register` that a program for v1model declares itself
-    /// would be taken for that of PSA. Types of PSA and of PNA are not distinguished. Types for BPF
-    /// are refused for all three.
+    /// v1model has types of its own, which programs for PSA and PNA cannot use, and programs for
+    /// v1model cannot use the types of PSA and PNA. Without this rule, a `Register` that a program
+    /// for v1model declares itself would be taken for the `Register` of PSA. Types of PSA and of
+    /// PNA are not distinguished from each other. Types for BPF cannot be used in any of the three
+    /// architectures.
     #[must_use]
     pub fn may_have_extern(&self, extern_type: &ExternType) -> bool {
         match self {
@@ -214,15 +219,16 @@ impl Architecture {
         }
     }
 
-    /// Returns whether this is one of the architectures for BPF. They are not built in, so the name
-    /// of the package decides.
+    /// Returns whether this is one of the architectures for BPF. They are not built in, so they are
+    /// recognised by the name of the package.
     #[must_use]
     pub fn is_for_bpf(&self) -> bool {
         const PACKAGES: [&str; 3] = ["ebpfFilter", "ubpf", "xdp"];
         matches!(self, Self::Other(package) if PACKAGES.contains(&package.as_str()))
     }
 
-    /// Returns the built-in architecture whose package has this name.
+    /// Returns the built-in architecture whose package has the given name, or `None` if there is
+    /// none.
     pub fn of_package(name: &str) -> Option<Self> {
         Some(match name {
             "V1Switch" => Self::V1model,

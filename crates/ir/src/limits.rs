@@ -1,9 +1,9 @@
-//! Limits on the size of a program that others supply.
+//! Limits on the size of programs, for programs that come from untrusted sources.
 //!
-//! A program that exceeds a limit is refused before any pass expands or recurses over it, so that a
-//! text of a kilobyte can exhaust neither the stack nor the memory of the process that compiles it.
-//! Each limit is a flag of `planimeter switch`, and the error for a refused program names that
-//! flag.
+//! A program that exceeds a limit is refused before any compiler pass expands it or recurses over
+//! it. Otherwise a source text of a kilobyte could exhaust the stack or the memory of the compiling
+//! process. Each limit is a flag of `planimeter switch`, and the error for a refused program names
+//! that flag.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ pub struct CompileLimits {
     /// The largest nesting depth of a type. The depth of `bit<8>` is one, and that of a struct with
     /// a `bit<8>` field is two.
     pub type_depth: u32,
-    /// The largest nesting depth of calls. The depth of a block without calls is zero. The
-    /// application of a table and the action that it runs count as one call.
+    /// The largest nesting depth of calls. A block that calls nothing has the depth zero.
+    /// The application of a table and the action that it runs count as one call.
     pub call_depth: u32,
-    /// The largest nesting depth of calls and blocks of statements together. The interpreter needs
-    /// stack for each of these levels.
+    /// The largest nesting depth of calls and blocks of statements together. The interpreter uses
+    /// stack space for each of these levels.
     pub nesting: u32,
-    /// The largest number of parts of a type. The parts of a type are the type itself and the parts
-    /// of each of its fields and array elements.
+    /// The largest number of parts of a type. A type counts as one part, plus the parts of each of
+    /// its fields and array elements.
     pub parts: u64,
 }
 
@@ -44,7 +44,7 @@ impl CompileLimits {
     /// The largest value to which [`Self::parts`] can be set.
     pub const MAX_PARTS: u64 = 1 << 24;
 
-    /// Returns limits with the largest values to which they can be set, for programs that were
+    /// Returns limits that are all set to their largest permitted values, for programs that were
     /// already checked against narrower limits.
     #[must_use]
     pub fn widest() -> Self {
@@ -92,7 +92,7 @@ impl CompileLimits {
         Ok(Self { parts, ..self })
     }
 
-    /// Checks that a measured property of a program is within the given limit.
+    /// Checks that `found`, a value measured in a program, is at most the given limit.
     ///
     /// # Errors
     /// Returns an error if `found` is greater than the limit.
@@ -101,7 +101,7 @@ impl CompileLimits {
         if found <= allowed { Ok(()) } else { Err(Exceeded { limit, found, allowed }) }
     }
 
-    /// Returns the value of the given limit.
+    /// Returns the value to which the given limit is set.
     #[must_use]
     pub fn of(&self, limit: Limit) -> u64 {
         match limit {
@@ -113,7 +113,7 @@ impl CompileLimits {
     }
 }
 
-/// The name of one of the [`CompileLimits`].
+/// A name for each of the [`CompileLimits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limit {
     /// The limit [`CompileLimits::type_depth`].
@@ -174,7 +174,7 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
-/// An error for a value that a limit must not be set to.
+/// An error for an attempt to set a limit to a value outside its permitted range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{flag} is from 1 to {most}, not {given}", flag = .limit.flag())]
 pub struct LimitError {

@@ -1,5 +1,5 @@
-//! A counter of the steps that compiler passes take. Tests double the size of a program and check
-//! how the number of steps grows.
+//! A counter of the steps that compiler passes take, for tests that double the size of a program
+//! and check by which factor the number of steps grows.
 //!
 //! A pass counts a step each time it visits a node of the program, each time a fixed-point loop
 //! iterates, and each time a search compares an element. The number of steps is deterministic,
@@ -17,8 +17,8 @@ pub fn count(steps: usize) {
     STEPS.set(STEPS.get().wrapping_add(steps as u64));
 }
 
-/// Returns the number of steps counted on this thread so far, including those of threads that
-/// [`with_large_stack`](crate::with_large_stack) started for it.
+/// Returns the number of steps counted on this thread so far. It includes the steps of threads that
+/// this thread has started with [`with_large_stack`](crate::with_large_stack).
 #[must_use]
 pub fn steps() -> u64 {
     STEPS.get()

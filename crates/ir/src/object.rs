@@ -58,10 +58,10 @@ pub struct Function {
 /// An action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Action {
-    /// The control-plane name of the action, such as `MyIngress.forward`.
+    /// The name of the action in the control-plane API, such as `MyIngress.forward`.
     pub name: String,
-    /// The parameters of the action: those with a direction, followed by those that the control
-    /// plane sets.
+    /// The parameters of the action: first those with a direction, then those whose values the
+    /// control plane sets.
     pub parameters: Vec<ActionParameter>,
     /// The statements of the action.
     pub body: Block,
@@ -77,15 +77,15 @@ pub struct Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionScope {
-    /// The top level, as for `NoAction`.
+    /// The top level of the program, as for `NoAction`.
     Program,
     /// A control instance.
     Control(ControlId),
 }
 
 impl Action {
-    /// Returns the parameters without a direction, whose values the control plane sets in each
-    /// entry.
+    /// Returns the parameters without a direction. The control plane sets their values in each
+    /// table entry.
     pub fn control_plane_parameters(&self) -> impl Iterator<Item = &ActionParameter> {
         self.parameters.iter().filter(|parameter| parameter.direction.is_none())
     }
@@ -100,15 +100,17 @@ pub struct ActionParameter {
     pub variable: VariableId,
     /// The direction, or `None` for a parameter whose value the control plane sets in each entry.
     pub direction: Option<Direction>,
-    /// The type that represents the parameter's values.
+    /// The type of the parameter, in which a `type` or serializable enumeration is replaced by its
+    /// underlying type.
     pub type_id: TypeId,
-    /// The declared type of the parameter, or `None` if it is neither a `type` nor a serializable
-    /// enumeration.
+    /// The declared type of the parameter if it is a `type` or a serializable enumeration, or else
+    /// `None`.
     pub user_type: Option<UserTypeId>,
-    /// Whether the parameter refers to the value in the table entry, as the annotation `@__ref` or
-    /// the direction `rmw` states (Simon et al., High-Performance Match-Action Table Updates from
-    /// within Programmable Software Data Planes, ANCS 2021). The value that the action leaves in
-    /// the parameter then replaces the value in the entry, by the table's [`UpdateMethod`].
+    /// Whether the parameter refers to the value in the table entry, so that the action can change
+    /// the entry. The annotation `@__ref` or the direction `rmw` requests this (Simon et al.,
+    /// High-Performance Match-Action Table Updates from within Programmable Software Data Planes,
+    /// ANCS 2021). The value of the parameter at the end of the action replaces the value in the
+    /// entry, by the table's [`UpdateMethod`].
     pub reference: bool,
     /// The annotations of the parameter, as written.
     pub annotations: Vec<Annotation>,
@@ -125,38 +127,39 @@ pub struct Table {
     pub before_keys: Block,
     /// The keys, in order of declaration. A table without keys always runs its default action.
     pub keys: Vec<Key>,
-    /// The actions that entries or the default action may name.
+    /// The actions that entries and the default action may run.
     pub actions: Vec<ActionReference>,
     /// The action that runs on a miss.
     pub default_action: ActionCall,
     /// Whether the control plane must not change the default action.
     pub default_action_is_const: bool,
-    /// The action that runs for an entry that refers to a group of an action selector without
-    /// usable members (`psa_empty_group_action` or `pna_empty_group_action`). If `None`, `NoAction`
-    /// runs in PSA, and no action in other architectures.
+    /// The action that runs if the entry that matches refers to a group of an action selector and
+    /// the group has no usable members (`psa_empty_group_action` or `pna_empty_group_action`). If
+    /// this is `None`, `NoAction` runs in PSA, and no action runs in other architectures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_group_action: Option<ActionCall>,
-    /// The entries in the source, in the order in which they are written.
+    /// The entries that the source declares, in source order.
     pub entries: Vec<Entry>,
     /// Whether the control plane must not change the entries.
     pub entries_are_const: bool,
-    /// The property `size`: the number of entries for which the table has room.
+    /// The property `size`: the number of entries that the table can hold.
     pub size: Option<u64>,
-    /// The action profile or action selector that holds the actions of the entries, or `None` if
-    /// each entry holds its own action.
+    /// The action profile or action selector in which the actions of the entries are stored, or
+    /// `None` if each entry stores its own action.
     pub implementation: Option<TableImplementation>,
     /// The direct counters, meters and registers that belong to the table.
     pub direct_externs: Vec<ExternId>,
-    /// The effect of an entry's timeout (`support_timeout`, `psa_idle_timeout` or
-    /// `pna_idle_timeout`), or `None` if entries do not time out.
+    /// What happens to an entry that no packet has hit for its timeout (`support_timeout`,
+    /// `psa_idle_timeout` or `pna_idle_timeout`), or `None` if entries do not time out.
     pub idle_timeout: Option<IdleTimeout>,
-    /// Whether the default action may add an entry for the key that was not found (PNA).
+    /// Whether, on a miss, the default action may add an entry for the key of the packet
+    /// (`add_on_miss` of PNA).
     pub add_on_miss: bool,
-    /// The options of the annotation `@tableconfig` (Simon et al., ANCS 2021, section 6), or their
-    /// defaults.
+    /// The memory layout and update options that the annotation `@tableconfig` selects (Simon et
+    /// al., ANCS 2021, section 6), or their defaults.
     pub storage: TableStorage,
-    /// The table properties without a field of their own here, by name. Only those with a constant
-    /// value are included.
+    /// The other properties of the table, by name: those that no field of this struct stands for.
+    /// Only properties with a constant value are included.
     pub properties: Vec<(String, Value)>,
     /// The location of the table's declaration in the source, or `None` if it is not known.
     pub location: Option<Location>,
@@ -173,8 +176,8 @@ pub struct Key {
     pub expression: Expression,
     /// The match kind of the key.
     pub match_kind: MatchKind,
-    /// The declared type of the key, or `None` if it is neither a `type` nor a serializable
-    /// enumeration.
+    /// The declared type of the key if it is a `type` or a serializable enumeration, or else
+    /// `None`.
     pub user_type: Option<UserTypeId>,
     /// The annotations of the key, as written.
     pub annotations: Vec<Annotation>,
@@ -188,15 +191,17 @@ pub enum MatchKind {
     Exact,
     /// `lpm`: longest prefix match.
     Lpm,
-    /// `ternary`: the key equals the value of the entry under its mask; the priority decides
-    /// between entries.
+    /// `ternary`: the key equals the value of the entry in the bits that the entry's mask selects.
+    /// If several entries match, the priority decides.
     Ternary,
-    /// `range`: the key lies between two inclusive bounds; the priority decides between entries.
+    /// `range`: the key lies between two inclusive bounds. If several entries match, the
+    /// priority decides.
     Range,
-    /// `optional`: the key equals the value of the entry, or the entry matches every value; the
-    /// priority decides between entries.
+    /// `optional`: the key equals the value of the entry, or the entry accepts every value. If
+    /// several entries match, the priority decides.
     Optional,
-    /// `selector`: the key is not matched, but is an input of the hash of an action selector.
+    /// `selector`: the key is not compared with entries, but is an input of the hash by which an
+    /// action selector chooses a member.
     Selector,
     /// A match kind that a user-written architecture declares.
     Other(String),
@@ -232,7 +237,7 @@ impl MatchKind {
     }
 }
 
-/// An action in the list of a table.
+/// An action that a table lists among those that it may run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionReference {
     /// The action.
@@ -246,14 +251,14 @@ pub struct ActionReference {
 }
 
 impl ActionReference {
-    /// Returns whether the reference to the action has an annotation with this name.
+    /// Returns whether this action of the table has an annotation with the given name.
     #[must_use]
     pub fn has_annotation(&self, name: &str) -> bool {
         self.annotations.iter().any(|annotation| annotation.name == name)
     }
 }
 
-/// An action with the values of its control-plane parameters.
+/// An action of a table with the values of its control-plane parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ActionCall {
     /// The position of the action in [`Table::actions`].
@@ -262,15 +267,15 @@ pub struct ActionCall {
     pub arguments: Vec<Value>,
 }
 
-/// A table entry in the source.
+/// A table entry that the source declares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The key sets, one for each key of the table.
     pub key_sets: Vec<KeySet<Value>>,
     /// The action that runs for a packet that matches the entry.
     pub action: ActionCall,
-    /// The priority of the entry as in P4Runtime, where the entry with the largest number wins.
-    /// `None` if the match kinds of the table need no priority.
+    /// The priority of the entry. As in P4Runtime, the entry with the largest number wins. `None`
+    /// if the match kinds of the table need no priority.
     pub priority: Option<u32>,
     /// Whether the control plane must not change the entry.
     pub is_const: bool,
@@ -280,29 +285,30 @@ pub struct Entry {
     pub annotations: Vec<Annotation>,
 }
 
-/// The extern object that holds the actions of a table's entries.
+/// The extern object that stores the actions of a table's entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableImplementation {
-    /// An action profile, which has members only.
+    /// An action profile: a list of members, each an action with arguments.
     ActionProfile(ExternId),
-    /// An action selector, which has members and groups.
+    /// An action selector: an action profile whose members can also form groups, one member of
+    /// which is chosen by a hash.
     ActionSelector(ExternId),
 }
 
-/// The storage of a table's entries, as the annotation `@tableconfig` selects it (Simon et al.,
-/// ANCS 2021, section 6).
+/// The way in which a table's entries are stored and updated, as the annotation `@tableconfig`
+/// selects it (Simon et al., ANCS 2021, section 6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableStorage {
-    /// The option `store`: the memory layout of the entries. `None` if the program does not select
-    /// one.
+    /// The option `store`: the memory layout of the entries. `None` if the program does not set the
+    /// option.
     pub store: Option<EntryStore>,
     /// The option `impl`: the number of replicas of the entries.
     pub replicas: Replicas,
-    /// The option `update`: the method by which a packet changes its entry.
+    /// The option `update`: the method by which an action that a packet runs changes the packet's
+    /// entry.
     pub update: UpdateMethod,
-    /// The option `synced`: whether a packet holds a lock of the entry while the entry's action
-    /// runs.
+    /// The option `synced`: whether a lock on the entry is held while the entry's action runs.
     pub synchronised: bool,
 }
 
@@ -332,7 +338,8 @@ impl EntryStore {
         }
     }
 
-    /// Returns the layout with the given name in `@tableconfig`, or `None` if there is none.
+    /// Returns the layout with the given name in `@tableconfig`, or `None` if no layout has this
+    /// name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let all = [Self::Static, Self::Dynamic, Self::Original, Self::Inline];
@@ -340,8 +347,8 @@ impl EntryStore {
     }
 }
 
-/// The effect of the timeout of an entry that no packet has hit for that time. JSON uses the names
-/// of PSA and PNA.
+/// What happens to an entry that no packet has hit for its timeout. JSON uses the names that PSA
+/// and PNA have for these effects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum IdleTimeout {
@@ -373,11 +380,12 @@ pub enum Replicas {
     /// one. Then the two swap roles, and once no packet uses the former active replica, the change
     /// is applied to it too. Packets do not write to entries in place.
     Two,
-    /// `sharded`: one replica for each worker, which only that worker's packets read and write.
+    /// `sharded`: one replica for each worker. Only packets that the worker processes read and
+    /// write it.
     Sharded,
 }
 
-/// The method by which a packet's change of an entry (a parameter with `@__ref`) is applied (Simon
+/// The method that is used when a packet changes an entry through a parameter with `@__ref` (Simon
 /// et al., ANCS 2021, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -385,17 +393,17 @@ pub enum UpdateMethod {
     /// The packet changes the entry in place, through a pointer.
     #[default]
     Pointer,
-    /// The entry is changed at the end of the action, in the same way in which the control plane
-    /// changes an entry.
+    /// The entry is changed at the end of the action, by the same procedure as when the control
+    /// plane changes an entry.
     Change,
     /// A message asks a controller to change the entry. Packets that are processed before the
-    /// controller has done so read the old values, and if two such packets change the entry, one of
-    /// the changes is lost.
+    /// controller has made the change read the old values. If two of them change the entry, one of
+    /// the two changes is lost.
     Digest,
 }
 
 impl UpdateMethod {
-    /// All update methods, in the order in which the paper describes them.
+    /// All update methods, in the order in which Simon et al. (ANCS 2021, section 5) describe them.
     pub const ALL: [Self; 3] = [Self::Pointer, Self::Change, Self::Digest];
 
     /// Returns the name of the update method in `@tableconfig`, command-line flags and results.
@@ -408,7 +416,7 @@ impl UpdateMethod {
         }
     }
 
-    /// Returns the update method with the given name, or `None` if there is none.
+    /// Returns the update method with the given name, or `None` if no method has this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
@@ -424,12 +432,13 @@ pub struct ExternInstance {
     pub extern_type: ExternType,
     /// The type arguments of the instance.
     pub type_arguments: Vec<TypeId>,
-    /// The declared type of each type argument, or `None` for a type argument that is neither a
-    /// `type` nor a serializable enumeration.
+    /// For each type argument, its declared type if that is a `type` or a serializable enumeration,
+    /// or else `None`.
     pub type_argument_user_types: Vec<Option<UserTypeId>>,
     /// The constructor arguments of the instance.
     pub arguments: Vec<ConstructorArgument>,
-    /// The table to which a direct counter, meter or register belongs. `None` for other externs.
+    /// The table to which this direct counter, meter or register belongs. `None` for any other
+    /// extern.
     pub table: Option<TableId>,
     /// The location of the instantiation in the source, or `None` if it is not known.
     pub location: Option<Location>,
@@ -448,17 +457,17 @@ pub struct ConstructorArgument {
     pub value: Value,
 }
 
-/// A parser value set.
+/// A parser value set: a set of values that the control plane fills, and that `select` cases match.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValueSet {
     /// The control-plane name of the value set.
     pub name: String,
-    /// The type of an element: one field, or a struct or tuple of fields.
+    /// The type of an element: a single field, or a struct or tuple of fields.
     pub type_id: TypeId,
-    /// The declared type of an element, or `None` if it is neither a `type` nor a serializable
-    /// enumeration.
+    /// The declared type of an element if it is a `type` or a serializable enumeration, or else
+    /// `None`.
     pub user_type: Option<UserTypeId>,
-    /// The match kind of each field of an element, which the annotation `@match` selects.
+    /// The match kind of each field of an element, as the annotation `@match` selects it.
     pub match_kinds: Vec<MatchKind>,
     /// The largest number of elements of the value set.
     pub size: u64,

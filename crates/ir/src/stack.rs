@@ -17,8 +17,8 @@ thread_local! {
 
 /// Runs `work` on a thread whose stack is large enough for recursion over any program that the
 /// parser of P4 source or [`Program::from_json`](crate::Program::from_json) accepts. Code that
-/// compiles programs of others should call this function. If the current thread already has such a
-/// stack and enough of it is free, `work` runs directly.
+/// compiles untrusted programs should call this function. If the current thread was started by this
+/// function and has enough free stack, `work` runs directly on it.
 ///
 /// # Errors
 /// Returns an error if the thread cannot be started. A panic of `work` is resumed in the caller.
@@ -47,9 +47,9 @@ pub fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<
 
 /// Returns whether less than half of the stack that [`with_large_stack`] provides is in use.
 ///
-/// Passes check this before they enter a callee: statements nest as deep as the parser allows and
-/// calls as deep as [`CompileLimits`](crate::CompileLimits) allows, but the stack has no room for
-/// the product of both.
+/// Passes check this before they follow a call. Statements may nest as deep as the parser allows,
+/// and calls as deep as [`CompileLimits`](crate::CompileLimits) allows, but the stack is too small
+/// for deeply nested statements in each of many nested calls.
 ///
 /// Returns true on every thread that [`with_large_stack`] did not start, since the size of its
 /// stack is unknown.

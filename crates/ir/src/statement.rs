@@ -1,4 +1,4 @@
-//! Statements, which contain every operation that has an effect.
+//! Statements. Every operation that has an effect is a statement.
 
 use super::{
     ActionId, ControlId, Expression, ExternFunction, ExternId, ExternMethod, FunctionId, Location,
@@ -22,17 +22,17 @@ pub struct Statement {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatementKind {
-    /// An assignment. Headers are copied with their validity, and header stacks with their next
-    /// index. Assigning to a field of an invalid header affects at most later reads of that field,
-    /// whose value is unspecified.
+    /// An assignment. Copying a header also copies its validity, and copying a header stack also
+    /// copies its next index. After an assignment to a field of an invalid header, only the value
+    /// of that field, which is unspecified anyway, may have changed.
     Assign {
         /// The place that is assigned.
         place: Place,
         /// The value, evaluated before the assignment.
         value: Expression,
     },
-    /// The declaration of a variable without an initialiser. Its headers become invalid and its
-    /// other values are unspecified; the reference interpreter sets them to zero.
+    /// The declaration of a variable without an initial value. Headers in the variable become
+    /// invalid, and all other values are unspecified. The reference interpreter sets them to zero.
     Reset(Place),
     /// An `if` statement.
     If {
@@ -45,21 +45,24 @@ pub enum StatementKind {
     },
     /// A `switch` statement on an expression or on `action_run`. Cases do not fall through.
     Switch {
-        /// The value that is compared: `bit`, `int`, `error`, an enumeration or `ActionRun`.
+        /// The value that is compared with the labels, of type `bit`, `int`, `error`, an
+        /// enumeration or `ActionRun`.
         subject: Expression,
-        /// The cases. The first one that has the value runs.
+        /// The cases. The first one with a label that equals the value runs.
         cases: Vec<SwitchCase>,
-        /// The statements that run if no case has the value.
+        /// The statements that run if no label equals the value.
         default: Block,
     },
-    /// A loop. The initialisation of a `for` statement precedes it as separate statements, and a
-    /// loop over a range or a stack counts with a temporary variable.
+    /// A loop. The initialisation of a `for` statement is lowered to separate statements before the
+    /// loop. A loop over a range or a stack is lowered to a loop that counts with a temporary
+    /// variable.
     For {
         /// The statements that compute operands of the condition, executed before each test.
         before_condition: Block,
         /// The condition under which the loop continues, of type `bool`.
         condition: Expression,
-        /// The statements that run after each execution of the body, also after `continue`.
+        /// The statements that run after each execution of the body, including one that `continue`
+        /// ends.
         update: Block,
         /// The statements of the loop's body.
         body: Block,
@@ -73,9 +76,9 @@ pub enum StatementKind {
     ApplyTable {
         /// The table.
         table: TableId,
-        /// The place that receives `hit`, whether an entry matched, of type `bool`.
+        /// The place that receives `hit`: whether an entry matched, of type `bool`.
         hit: Option<Place>,
-        /// The place that receives `action_run`, the action that ran, of type `ActionRun`.
+        /// The place that receives `action_run`: the action that ran, of type `ActionRun`.
         action_run: Option<Place>,
     },
     /// A direct call of an action, with arguments for all of its parameters.
@@ -101,7 +104,8 @@ pub enum StatementKind {
         /// The arguments, one for each parameter in [`super::Control::parameters`].
         arguments: Vec<Argument>,
     },
-    /// The application of a parser instance. If it rejects, the calling parser rejects too.
+    /// The application of a parser instance. If the called parser rejects, the calling parser
+    /// rejects too.
     CallParser {
         /// The parser.
         parser: ParserId,
@@ -127,7 +131,8 @@ pub enum StatementKind {
         header: Option<Place>,
         /// The type of the header.
         header_type: TypeId,
-        /// The width in bits of the header's `varbit` field.
+        /// The width in bits of the header's `varbit` field, or `None` if the call does not specify
+        /// one.
         varbit_width: Option<Expression>,
     },
     /// `packet.lookahead<T>()`. The possible error is `PacketTooShort`.
@@ -152,8 +157,8 @@ pub enum StatementKind {
     },
     /// `header.setValid()` or `header.setInvalid()`.
     SetValidity {
-        /// A header, which may be a member of a header union, or a header union that becomes
-        /// invalid.
+        /// The header, which may be a member of a header union. If the statement makes it invalid,
+        /// it may also be a whole header union.
         header: Place,
         /// Whether the header becomes valid.
         valid: bool,
@@ -172,8 +177,8 @@ pub enum StatementKind {
         /// The number of elements by which the stack is shifted.
         count: u32,
     },
-    /// A `return` statement with its value. It leaves the action, function, control or parser
-    /// state, whose `out` and `inout` arguments are then copied out.
+    /// A `return` statement with its value, if it has one. It leaves the action, function, control
+    /// or parser state, and the `out` and `inout` arguments of the call are then copied out.
     Return(Option<Expression>),
     /// An `exit` statement, which ends the top-level control or parser in which it runs. The
     /// arguments of all callers are copied out (P4_16 specification, section 12.5).
@@ -199,17 +204,17 @@ pub enum Argument {
     Out(Place),
     /// An `inout` argument, read before the call and assigned after it.
     InOut(Place),
-    /// An `inout` argument whose value was saved in a variable before the call, because the
-    /// evaluation of a later argument may change its place (P4_16 specification, section 6.8).
+    /// An `inout` argument whose value is saved in a variable before the call, because evaluating a
+    /// later argument may change the value at its place (P4_16 specification, section 6.8).
     Saved {
         /// The place that is assigned after the call.
         place: Place,
         /// The saved value, which is copied in.
         value: Expression,
     },
-    /// An `Out`, `InOut` or `Saved` argument of a call that names its arguments in another order
-    /// than that in which the callee declares its parameters. Arguments are copied out in the order
-    /// of the call (P4_16 specification, section 6.8).
+    /// An `Out`, `InOut` or `Saved` argument, if the call names its arguments in an order that
+    /// differs from the order of the callee's parameters. Arguments are copied out in the order of
+    /// the call (P4_16 specification, section 6.8).
     Ordered {
         /// The position of the argument in the call. The arguments of a call are copied out in this
         /// order.
@@ -221,7 +226,8 @@ pub enum Argument {
     Extern(ExternId),
     /// The action that is named in a call of PNA's `add_entry`.
     Action(ActionId),
-    /// An optional parameter without an argument, or `_` for an `out` parameter.
+    /// No argument: the parameter is optional and its argument was omitted, or it is an `out`
+    /// parameter whose argument is `_`.
     Absent,
 }
 
@@ -235,9 +241,9 @@ impl Argument {
         }
     }
 
-    /// Returns the position of this argument in the order in which the arguments of the call are
-    /// copied out. `position` is that of its parameter, and applies unless the argument is
-    /// `Ordered`.
+    /// Returns the position at which this argument is copied out after the call. For an `Ordered`
+    /// argument it is the position in the call, and for any other argument it is `position`, that
+    /// of its parameter.
     #[must_use]
     pub fn rank(&self, position: usize) -> usize {
         match self {
@@ -247,7 +253,8 @@ impl Argument {
     }
 }
 
-/// The extern function or method that a `CallExtern` calls, by its name in the architecture.
+/// The extern function or method that a `CallExtern` calls, identified by its name in the
+/// architecture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExternCallee {

@@ -1,8 +1,9 @@
 //! The IR as readable text, for `planimeter compile --ir F --format text` and for snapshots.
 //!
-//! The text resembles P4 where P4 has a notation. It is stable: lists keep their order. Variables,
-//! actions, functions and states of a parser with equal names are distinguished by the suffixes
-//! `~1`, `~2` and so on, in the order of their list. This form cannot be read back; JSON can.
+//! The text resembles P4 where P4 has a notation. Lists keep their order, so equal programs have
+//! equal texts. Variables, actions, functions and parser states with equal names are distinguished
+//! by the suffixes `~1`, `~2` and so on, in the order of their list. Unlike JSON, this text cannot
+//! be read back.
 
 mod expression;
 
@@ -28,8 +29,8 @@ impl Program {
     }
 }
 
-/// A printer for parts of a program. Names are printed without the suffixes that distinguish, for
-/// example, variables of different controls in [`Program::to_text`].
+/// A printer for parts of a program. [`Program::to_text`] appends suffixes to equal names, for
+/// example to those of variables in different controls. This printer does not.
 pub struct Excerpts<'p>(Printer<'p>);
 
 impl<'p> Excerpts<'p> {

@@ -1,5 +1,5 @@
 //! Computes the nesting depth and the number of parts of each type without expanding the type. The
-//! validator uses it to enforce [`CompileLimits`].
+//! validator compares the results with the [`CompileLimits`].
 
 use super::limits::{CompileLimits, Exceeded, Limit};
 use super::{Type, TypeId, Types};
@@ -26,8 +26,8 @@ struct Size {
     parts: u64,
 }
 
-/// The progress of computing a type's size. If the size of a `Started` type is needed again, the
-/// type contains itself.
+/// The progress of computing a type's size. If the size of a type is needed while its own
+/// computation is still `Started`, the type contains itself.
 #[derive(Clone, Copy)]
 enum Progress {
     Untouched,
@@ -48,14 +48,15 @@ impl<'t> TypeSizes<'t> {
         Self { types, limits, sizes: vec![Progress::Untouched; count] }
     }
 
-    /// Checks that a type neither contains itself nor exceeds a limit. Every type id in it must be
-    /// in range.
+    /// Checks that a type does not contain itself and does not exceed a limit. All type ids in the
+    /// type must be in range.
     pub(super) fn admit(&mut self, id: TypeId) -> Result<(), Unmeasured> {
         self.size(id, 1).map(|_| ())
     }
 
-    /// Returns the size of a type. `level` is its nesting level inside the type given to
-    /// [`Self::admit`], counted from 1. The limit on the level bounds the recursion.
+    /// Returns the size of a type. `level` is the nesting level, counted from 1, at which it occurs
+    /// in the type that was given to [`Self::admit`]. The recursion ends because `level` is
+    /// limited.
     fn size(&mut self, id: TypeId, level: u32) -> Result<Size, Unmeasured> {
         match self.sizes.get(id.index()).copied() {
             Some(Progress::Known(size)) => return Ok(size),

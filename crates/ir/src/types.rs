@@ -16,22 +16,22 @@ pub struct Types {
     pub composites: Vec<Composite>,
     /// The enumerations without an underlying type.
     pub enums: Vec<EnumType>,
-    /// The `type` declarations and serializable enumerations, which only the control plane
-    /// distinguishes from their representation.
+    /// The `type` declarations and serializable enumerations. Only the control plane distinguishes
+    /// their values from those of the underlying type.
     pub user_types: Vec<UserType>,
 }
 
-/// The ids of the types in a list of types, for [`Types::intern`]. The map is derived from the
-/// list, so comparisons ignore it.
+/// A map from each type to its id, which [`Types::intern`] uses. It is derived from the list of
+/// types, so comparisons ignore it.
 #[derive(Clone, Default)]
 struct Ids {
     known: HashMap<Type, TypeId>,
-    /// The number of types that the map contains: those at lower positions in the list of types.
+    /// The number of types, from the start of the list, that the map contains.
     indexed: usize,
 }
 
-/// Omits the map, whose order differs between processes, so that equal programs have equal debug
-/// texts.
+/// Prints nothing of the map, because its order differs between processes, and equal programs must
+/// have equal debug texts.
 impl fmt::Debug for Ids {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
@@ -44,7 +44,8 @@ impl PartialEq for Ids {
     }
 }
 
-/// The representation of a value.
+/// The type by which values are represented. A `type` or serializable enumeration is represented by
+/// its underlying type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Type {
@@ -79,8 +80,8 @@ pub enum Type {
         /// The number of elements.
         size: u32,
     },
-    /// The outcome `action_run` of applying the given table. A value is a `bit<32>` pattern: the
-    /// position of the action that ran in `Table::actions`.
+    /// The result `action_run` of applying the given table. A value is a `bit<32>`: the position in
+    /// `Table::actions` of the action that ran.
     ActionRun(super::TableId),
 }
 
@@ -105,7 +106,7 @@ pub struct Composite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompositeKind {
-    /// A struct, which has no validity of its own.
+    /// A struct. Unlike a header, it has no validity bit.
     Struct,
     /// A tuple: a struct without a name.
     Tuple,
@@ -120,10 +121,10 @@ pub enum CompositeKind {
 pub struct Field {
     /// The name of the field in the source, or the position of the field if the type is a tuple.
     pub name: String,
-    /// The type of the representation.
+    /// The type by which values of the field are represented.
     pub type_id: TypeId,
-    /// The declared type of the field, or `None` if it is neither a `type` nor a serializable
-    /// enumeration.
+    /// The declared type of the field if it is a `type` or a serializable enumeration, or else
+    /// `None`.
     pub user_type: Option<UserTypeId>,
     /// The annotations of the field, as written, such as `@field_list` and `@optional`.
     pub annotations: Vec<Annotation>,
@@ -140,7 +141,7 @@ pub struct EnumType {
     pub annotations: Vec<Annotation>,
 }
 
-/// A declared type whose values are represented by another type.
+/// A type that the source declares and whose values are represented by another type.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserType {
     /// The name of the type in the source.
@@ -162,8 +163,8 @@ pub enum UserTypeKind {
     NewType {
         /// The type that represents `T`.
         original: TypeId,
-        /// The declared type `T`, or `None` if it is neither a `type` nor a serializable
-        /// enumeration.
+        /// The declared type `T` if it is itself a `type` or a serializable enumeration, or else
+        /// `None`.
         original_user_type: Option<UserTypeId>,
     },
     /// A serializable enumeration, `enum bit<W> Name { A = 1, ... }`.
@@ -178,10 +179,10 @@ pub enum UserTypeKind {
 }
 
 impl Types {
-    /// Returns the id of `ty`. A type that the program does not have yet is added first.
+    /// Returns the id of `ty`, which is added to the program's types if they do not contain it yet.
     pub fn intern(&mut self, ty: Type) -> TypeId {
-        // Index the types that were read from JSON. If a foreign writer repeats a type, the first
-        // counts.
+        // Index types that were added without `intern`, by reading JSON. If another program wrote a
+        // type twice into the JSON, the first occurrence counts.
         let indexed = self.ids.indexed;
         let new = self.types.get(indexed..).unwrap_or_default();
         for (id, known) in (indexed as u32..).map(TypeId).zip(new) {
@@ -196,8 +197,8 @@ impl Types {
         id
     }
 
-    /// Adds a composite type, which is distinct from all others even if one of them has equal
-    /// fields.
+    /// Adds a composite type and returns its id. The type is distinct from all others, even from
+    /// one with equal fields.
     pub fn add_composite(&mut self, composite: Composite) -> TypeId {
         self.composites.push(composite);
         self.intern(Type::Composite(CompositeId((self.composites.len() - 1) as u32)))
@@ -218,7 +219,8 @@ impl Types {
         self.types.get(id.index()).copied()
     }
 
-    /// Returns the composite type with the given id, or `None` if the type is not composite.
+    /// Returns the composite type with the given id, or `None` if the id is that of another kind of
+    /// type or out of range.
     #[must_use]
     pub fn composite(&self, id: TypeId) -> Option<&Composite> {
         match self.get(id) {
@@ -232,10 +234,10 @@ impl Types {
         self.types.iter().enumerate().map(|(position, ty)| (TypeId(position as u32), *ty))
     }
 
-    /// Returns the width in bits of a type's values in a packet: the sum over all fields, where a
-    /// `varbit` counts as zero and a header union as its widest member. Returns `None` for types
-    /// without a layout (`int`, `string`, `error`, `ActionRun` and enumerations without an
-    /// underlying type).
+    /// Returns the number of bits that a value of the type takes in a packet: the sum over all
+    /// fields, where a `varbit` counts as zero and a header union counts as its widest member.
+    /// Returns `None` for types that cannot be part of a packet (`int`, `string`, `error`,
+    /// `ActionRun` and enumerations without an underlying type).
     #[must_use]
     pub fn width_in_bits(&self, id: TypeId) -> Option<u64> {
         match self.get(id) {

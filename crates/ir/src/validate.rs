@@ -1,11 +1,13 @@
-//! Checks that a program satisfies the invariants of the IR, so that readers of the IR need not.
+//! Checks that a program satisfies the invariants of the IR, so that code that reads the IR need
+//! not check them.
 //!
 //! Every program is checked, whether it comes from P4 source, BMv2 JSON or an IR file. After
 //! [`Program::validate`], ids of types, variables and objects are in range, every expression and
-//! place has the type that it states, no type contains itself and no callable calls itself. A
-//! reader may therefore index without checks, and recurse as deep as [`CompileLimits`] allows types
-//! and calls to nest. Not checked are the file of a [`Location`], the control of an action's scope,
-//! and whether the arguments of an extern suit its declaration.
+//! place has the type that it states, no type contains itself and no callable calls itself. Code
+//! that reads the program may therefore index without checks, and its recursion is as deep as
+//! [`CompileLimits`] allows types and calls to nest. The validator does not check the file of a
+//! [`Location`], the control of an action's scope, and whether the arguments of an extern fit its
+//! declaration.
 
 mod expression;
 
@@ -14,14 +16,14 @@ use std::fmt;
 use super::type_sizes::{TypeSizes, Unmeasured};
 use super::{
     Action, ActionCall, ActionId, Argument, Block, CompileLimits, CompositeKind, Direction,
-    ExternCallee, KeySet, Limit, Location, Package, PackageValue, Parameter, Program, Statement,
-    StatementKind, Table, TableImplementation, Target, Transition, Type, TypeId, UpdateMethod,
-    UserTypeKind, Value, VariableId,
+    ExternCallee, FunctionId, KeySet, Limit, Location, Package, PackageValue, Parameter, Place,
+    Program, Statement, StatementKind, Table, TableId, TableImplementation, Target, Transition,
+    Type, TypeId, UpdateMethod, UserTypeKind, Value, VariableId,
 };
 use expression::PlaceType;
 
-/// The largest nesting depth of blocks, expressions, constants and packages. The levels of an
-/// expression and of the blocks around it are added up. The depth of types is limited by
+/// The largest nesting depth of blocks, expressions, constants and packages. The depth of an
+/// expression is added to that of the blocks around it. The depth of types is limited by
 /// [`CompileLimits`].
 const DEPTH_LIMIT: u32 = 1_200;
 
@@ -81,7 +83,8 @@ impl Program {
 
 type Outcome<T = ()> = Result<T, Violation>;
 
-/// Returns whether a call assigns a new value to the place of the argument.
+/// Returns whether the callee assigns a new value to the argument's place, as for `out` and
+/// `inout`.
 fn is_copied_out(argument: &Argument) -> bool {
     matches!(argument, Argument::Out(_) | Argument::InOut(_) | Argument::Saved { .. })
 }
@@ -91,10 +94,11 @@ struct Validator<'p> {
     program: &'p Program,
     limits: &'p CompileLimits,
     part: String,
-    /// The source location of the current part that was visited last, which a violation reports.
+    /// The source location that was seen last while checking the current part of the program. A
+    /// violation reports it.
     at: Option<Location>,
-    /// The return type of the function that is being checked, or `None` for `void` and outside
-    /// functions.
+    /// The return type of the function that is being checked. `None` outside functions, and for a
+    /// function that returns `void`.
     result: Option<TypeId>,
     loops: u32,
     depth: u32,
@@ -473,19 +477,7 @@ impl<'p> Validator<'p> {
                 self.demand(self.loops > 0, "break or continue outside a loop")
             }
             StatementKind::ApplyTable { table, hit, action_run } => {
-                self.demand(table.index() < program.tables.len(), "no such table")?;
-                if let Some(hit) = hit {
-                    let ty = self.place(hit)?;
-                    self.demand(ty == Type::Bool, "`hit` left in a place that is not bool")?;
-                }
-                if let Some(action_run) = action_run {
-                    let ty = self.place(action_run)?;
-                    self.demand(
-                        ty == Type::ActionRun(*table),
-                        "`action_run` left in a place of another type",
-                    )?;
-                }
-                Ok(())
+                self.apply_table(*table, hit.as_ref(), action_run.as_ref())
             }
             StatementKind::CallAction { action, arguments } => {
                 let action = self.action(*action)?;
@@ -499,22 +491,7 @@ impl<'p> Validator<'p> {
                 self.arguments(arguments, &parameters)
             }
             StatementKind::CallFunction { function, arguments, result } => {
-                let Some(function) = program.functions.get(function.index()) else {
-                    return self.fail("no such function");
-                };
-                self.call(arguments, &function.parameters)?;
-                if let Some(result) = result {
-                    let type_id = self.place_type(result)?;
-                    self.demand(
-                        matches!((type_id, function.return_type),
-                            (PlaceType::Known(place), Some(returned)) if place == returned)
-                            || matches!((type_id, function.return_type),
-                            (PlaceType::Slice(width), Some(returned))
-                                if program.types.find(returned).is_some_and(|ty| ty == Type::Bits { width, signed: false })),
-                        "a result of another type",
-                    )?;
-                }
-                Ok(())
+                self.call_function(*function, arguments, result.as_ref())
             }
             StatementKind::CallControl { control, arguments } => {
                 let Some(control) = program.controls.get(control.index()) else {
@@ -529,56 +506,11 @@ impl<'p> Validator<'p> {
                 self.call(arguments, &parser.parameters)
             }
             StatementKind::CallExtern { callee, type_arguments, arguments, result } => {
-                if let ExternCallee::Method { instance, .. } = callee {
-                    self.demand(instance.index() < program.externs.len(), "no such extern")?;
-                }
-                for type_id in type_arguments {
-                    self.known_type(*type_id)?;
-                }
-                for argument in arguments {
-                    match argument {
-                        Argument::In(value) => self.expression(value)?,
-                        Argument::Out(place) | Argument::InOut(place) => {
-                            self.place(place)?;
-                        }
-                        Argument::Saved { place, value } => {
-                            self.place(place)?;
-                            self.expression(value)?;
-                        }
-                        Argument::Extern(id) => {
-                            self.demand(id.index() < program.externs.len(), "no such extern")?;
-                        }
-                        Argument::Action(id) => {
-                            self.demand(id.index() < program.actions.len(), "no such action")?;
-                        }
-                        Argument::Ordered { .. } => {
-                            return self.fail("an argument of an extern with a rank");
-                        }
-                        Argument::Absent => {}
-                    }
-                }
-                if let Some(result) = result {
-                    self.place(result)?;
-                }
-                Ok(())
+                self.call_extern(callee, type_arguments, arguments)?;
+                result.as_ref().map_or(Ok(()), |result| self.place(result).map(|_| ()))
             }
             StatementKind::Extract { header, header_type, varbit_width } => {
-                let kind = program
-                    .types
-                    .find(*header_type)
-                    .and_then(|_| program.types.composite(*header_type))
-                    .map(|composite| composite.kind);
-                self.demand(
-                    kind == Some(CompositeKind::Header),
-                    "extraction of something that is not a header",
-                )?;
-                if let Some(header) = header {
-                    let ty = self.place(header)?;
-                    self.demand(
-                        program.types.find(*header_type) == Some(ty),
-                        "extraction into another type",
-                    )?;
-                }
+                self.extract(header.as_ref(), *header_type)?;
                 varbit_width.as_ref().map_or(Ok(()), |width| self.bits(width))
             }
             StatementKind::Lookahead { result, type_id } => {
@@ -615,6 +547,111 @@ impl<'p> Validator<'p> {
             },
             StatementKind::Exit => Ok(()),
         }
+    }
+
+    fn apply_table(
+        &mut self,
+        table: TableId,
+        hit: Option<&Place>,
+        action_run: Option<&Place>,
+    ) -> Outcome {
+        self.demand(table.index() < self.program.tables.len(), "no such table")?;
+        if let Some(hit) = hit {
+            let ty = self.place(hit)?;
+            self.demand(ty == Type::Bool, "`hit` left in a place that is not bool")?;
+        }
+        if let Some(action_run) = action_run {
+            let ty = self.place(action_run)?;
+            self.demand(
+                ty == Type::ActionRun(table),
+                "`action_run` left in a place of another type",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn call_function(
+        &mut self,
+        function: FunctionId,
+        arguments: &[Argument],
+        result: Option<&Place>,
+    ) -> Outcome {
+        let program = self.program;
+        let Some(function) = program.functions.get(function.index()) else {
+            return self.fail("no such function");
+        };
+        self.call(arguments, &function.parameters)?;
+        if let Some(result) = result {
+            let type_id = self.place_type(result)?;
+            self.demand(
+                matches!((type_id, function.return_type),
+                    (PlaceType::Known(place), Some(returned)) if place == returned)
+                    || matches!((type_id, function.return_type),
+                    (PlaceType::Slice(width), Some(returned))
+                        if program.types.find(returned).is_some_and(|ty| ty == Type::Bits { width, signed: false })),
+                "a result of another type",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn call_extern(
+        &mut self,
+        callee: &ExternCallee,
+        type_arguments: &[TypeId],
+        arguments: &[Argument],
+    ) -> Outcome {
+        let program = self.program;
+        if let ExternCallee::Method { instance, .. } = callee {
+            self.demand(instance.index() < program.externs.len(), "no such extern")?;
+        }
+        for type_id in type_arguments {
+            self.known_type(*type_id)?;
+        }
+        for argument in arguments {
+            match argument {
+                Argument::In(value) => self.expression(value)?,
+                Argument::Out(place) | Argument::InOut(place) => {
+                    self.place(place)?;
+                }
+                Argument::Saved { place, value } => {
+                    self.place(place)?;
+                    self.expression(value)?;
+                }
+                Argument::Extern(id) => {
+                    self.demand(id.index() < program.externs.len(), "no such extern")?;
+                }
+                Argument::Action(id) => {
+                    self.demand(id.index() < program.actions.len(), "no such action")?;
+                }
+                Argument::Ordered { .. } => {
+                    return self.fail("an argument of an extern with a rank");
+                }
+                Argument::Absent => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn extract(&mut self, header: Option<&Place>, header_type: TypeId) -> Outcome {
+        let program = self.program;
+        let kind = program
+            .types
+            .find(header_type)
+            .and_then(|_| program.types.composite(header_type))
+            .map(|composite| composite.kind);
+        self.demand(
+            kind == Some(CompositeKind::Header),
+            "extraction of something that is not a header",
+        )?;
+        if let Some(header) = header {
+            let ty = self.place(header)?;
+            self.demand(
+                program.types.find(header_type) == Some(ty),
+                "extraction into another type",
+            )?;
+        }
+        Ok(())
     }
 
     fn call(&mut self, arguments: &[Argument], parameters: &[Parameter]) -> Outcome {

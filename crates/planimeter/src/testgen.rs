@@ -1,5 +1,7 @@
-//! `planimeter testgen`: makes tests of a P4 program, and says what no packet reaches.
+//! `planimeter testgen`: generates tests of a P4 program, and reports the parts of the program that
+//! no packet reaches.
 
+mod document;
 mod equivalent;
 mod formats;
 
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use ir::{Architecture, Program, with_large_stack};
+use report::page::document::{Section, json};
 use symbolic::generated::Test;
 use symbolic::goals::Kind;
 use symbolic::search::{FindError, Options, Progress, Report, SearchError, Verdict, find, search};
@@ -21,13 +24,14 @@ use symbolic::wanted::{Wanted, WantedError};
 use self::formats::{Format, Suite};
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::invocation;
 use crate::parsers;
 use crate::program::{self, Sources, architecture};
 use crate::progress::Steps;
 
 const WIDTH: usize = 100;
 
-/// The number of packets of a test at most, unless the command line says another.
+/// The largest number of packets in a test, unless the command line sets another.
 const PACKETS: u32 = 3;
 const ABOUT: &str = "Make tests of a P4 program that reach all of it";
 
@@ -36,9 +40,11 @@ Make tests of a P4 program that reach all of it.
 
 The program is executed symbolically: the bits of the packet, the entries of tables, their default actions and the contents \
 of registers are unknowns, and a solver finds values for which packets reach each statement, side of a branch, parser state, \
-case of a select, hit and miss of a table, and action of a table. Each test has a packet, what the control plane writes \
+case of a select, hit and miss of a table, and action of a table. Further tests are at the boundaries of comparisons, where \
+`<` and `<=` differ (--few makes none). Each test has a packet, what the control plane writes \
 before it, and the packets that must leave the switch, with * for digits that the language leaves undefined. What a packet only \
-reaches after others have written, such as a constant entry with an argument that counts, gets a test with several packets. \
+reaches after others have written, such as a constant entry with an argument that counts, gets a test with several packets, \
+between which time passes if entries expire (PNA). \
 The expected packets come from the symbolic execution, and never from running the program, so a test can find a fault of the \
 interpreter, of machine code, and of any other switch.
 
@@ -64,6 +70,9 @@ Examples:
     planimeter testgen programs/router.p4 --output tests --format json
     planimeter testgen programs/router.p4 --output tests --format ptf
 
+  How much of the program the tests reach, for another program:
+    planimeter testgen programs/router.p4 --json
+
   Tests of up to four packets, in which registers contain only what packets have written:
     planimeter testgen programs/port_knocking.p4 --output tests --fresh --packets 4
 
@@ -80,12 +89,12 @@ Wishes (--goal, --avoid) consist of these, with !, && , || and parentheses:
 Exit status: 0 tests were made; 1 no packet does what --goal says, or none was found, or the programs of --equivalent differ or \
 could not be compared; 2 the program or an argument is wrong, or a file cannot be written.";
 
-/// The condition under which no more tests are made.
+/// A condition under which the generation of tests ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Until {
-    /// This share of what is not proved unreachable is reached, in percent.
+    /// Tests reach this percentage of the parts that are not proved unreachable.
     Coverage(f64),
-    /// There are this many tests.
+    /// This number of tests has been generated.
     Tests(usize),
     /// This time has passed.
     Time(Duration),
@@ -150,6 +159,10 @@ pub(crate) struct Arguments {
     /// packets add (PNA): these contain what the program and its packets write
     #[arg(long, conflicts_with = "equivalent")]
     fresh: bool,
+    /// Make no tests at the boundaries of comparisons, and no entries that must lose: fewer tests
+    /// reach the same parts of the program, and find fewer faults
+    #[arg(long, conflicts_with_all = ["goal", "equivalent"])]
+    few: bool,
     /// The number of threads; 0 means one for each core. The tests do not depend on it
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     threads: usize,
@@ -166,6 +179,10 @@ pub(crate) struct Arguments {
     /// Print no list of what is unreachable or given up
     #[arg(long)]
     quiet: bool,
+    /// Print what the tests reach, and what they do not, or the verdict of --equivalent, as JSON in
+    /// the format of result.json
+    #[arg(long, conflicts_with = "goal")]
+    json: bool,
 }
 
 fn wish(text: &str) -> Result<Wanted, WantedError> {
@@ -176,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let path = &arguments.program;
     let program = program::load(path, &arguments.sources)?;
     check_architecture(path, &program)?;
-    let started = Instant::now();
+    let (began, started) = (arguments.json.then(invocation::start), Instant::now());
     let mut options = Options { seed: arguments.seed, ..Options::default() };
     options.passes = arguments.passes;
     options.packets = arguments.packets.unwrap_or(PACKETS);
@@ -203,8 +220,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     }
     if let Some(other) = &arguments.equivalent {
         options.packets = arguments.packets.unwrap_or(1);
-        return equivalent::compare(path, &program, other, arguments, &options);
+        let began = began.as_ref();
+        return equivalent::compare((path, &program), other, arguments, &options, began);
     }
+    options.boundaries = !arguments.few;
     let steps = Steps::new(arguments.quiet);
     let mut goes_on = |progress: Progress| {
         let count = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
@@ -216,11 +235,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     drop(steps);
     let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
     write(path, &program, arguments, &report)?;
-    print(path, &report, arguments, started.elapsed());
+    if let Some(began) = &began {
+        let mut document = document::document(path, &report, began.provenance());
+        if interrupted.load(Ordering::SeqCst) {
+            document.lacks("interrupted before all parts of the program were tried");
+        }
+        print!("{}", json::to_json(&document));
+    } else {
+        print(path, &report, arguments, started.elapsed());
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns an error for a program of an architecture that is not executed symbolically.
+/// Returns an error if programs of this architecture cannot be executed symbolically.
 fn check_architecture(path: &Path, program: &Program) -> Result<(), Failure> {
     match program.architecture {
         Architecture::V1model | Architecture::Psa | Architecture::Pna => Ok(()),
@@ -232,14 +259,25 @@ fn check_architecture(path: &Path, program: &Program) -> Result<(), Failure> {
     }
 }
 
-/// Returns a list of what no packet reaches, and of what could not be decided.
-pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
+/// Generates tests with the default options, to find out what no packet reaches.
+fn usual(path: &Path, program: &Program) -> Result<Report, Failure> {
     check_architecture(path, program)?;
     let interrupted = interrupt::flag();
     let mut goes_on = |_: Progress| !interrupted.load(Ordering::SeqCst);
     let options = Options { packets: PACKETS, ..Options::default() };
     let report = with_large_stack(|| search(program, &options, &mut goes_on));
-    let report = report.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    report.map_err(Failure::run)?.map_err(|error| failure(path, error))
+}
+
+/// Returns the content of [`dead`] as a section of a document, which other programs can read.
+pub(crate) fn dead_section(path: &Path, program: &Program) -> Result<Section, Failure> {
+    Ok(document::section(&usual(path, program)?))
+}
+
+/// Returns a list of the parts of a program that no packet reaches, and of those for which this
+/// could not be decided.
+pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
+    let report = usual(path, program)?;
     let mut text = undecided(&report);
     if text.is_empty() {
         text = format!("{}: a packet reaches each part of the program\n", path.display());
@@ -247,7 +285,7 @@ pub(crate) fn dead(path: &Path, program: &Program) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Returns a number of packets in words.
+/// Formats a number of packets in words.
 fn count_of(packets: u32) -> String {
     match packets {
         1 => "1 packet".to_owned(),
@@ -255,8 +293,8 @@ fn count_of(packets: u32) -> String {
     }
 }
 
-/// Returns a line for each goal that is unreachable or was given up, and for each place from which
-/// packets were not followed.
+/// Returns a line for each goal (part of the program) that is unreachable or was given up, and for
+/// each place at which packets were not followed further.
 fn undecided(report: &Report) -> String {
     let mut text = String::new();
     for (goal, verdict) in &report.goals {
@@ -296,8 +334,8 @@ fn failure(path: &Path, error: SearchError) -> Failure {
     }
 }
 
-/// Makes the test of a wish, and prints it or says why there is none. The exit status is 1 if there
-/// is none.
+/// Generates and prints a test in which a packet does what `goal` says, or prints the reason why
+/// there is none. The exit status is 1 if there is none.
 fn one(
     path: &Path,
     program: &Program,
@@ -322,7 +360,11 @@ fn one(
             }
             Verdict::NotWithin(packets) => {
                 let bound = count_of(*packets);
-                println!("{}: no packet does this within {bound}: {}", path.display(), goal.name);
+                println!(
+                    "{}: no sequence of up to {bound} does this: {}",
+                    path.display(),
+                    goal.name
+                );
             }
             Verdict::GivenUp(reason) => {
                 println!("{}: given up: {}: {reason}", path.display(), goal.name);
@@ -333,7 +375,7 @@ fn one(
     Ok(ExitCode::from(1))
 }
 
-/// Writes the tests into the directory that the command line names, if it names one.
+/// Writes the tests into the directory of `--output`, if it is given.
 fn write(
     path: &Path,
     program: &Program,
@@ -344,7 +386,7 @@ fn write(
     Suite { path, program, seed: arguments.seed, report }.write(directory, arguments.format)
 }
 
-/// The number of goals of a kind by verdict.
+/// The number of goals (parts of the program) of one kind, by verdict.
 #[derive(Default)]
 struct Counts {
     all: usize,
@@ -355,8 +397,8 @@ struct Counts {
     open: usize,
 }
 
-/// Prints what the tests reach, and what they do not.
-fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
+/// Returns the numbers of goals of each kind by verdict.
+fn counts(report: &Report) -> BTreeMap<Kind, Counts> {
     let mut counts: BTreeMap<Kind, Counts> = BTreeMap::new();
     for (goal, verdict) in &report.goals {
         let of = counts.entry(goal.kind).or_default();
@@ -369,6 +411,19 @@ fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
             Verdict::Open => of.open += 1,
         }
     }
+    counts
+}
+
+/// Returns the number of hexadecimal digits in the packets that tests expect, and the number of
+/// those digits that are undefined.
+fn digits(report: &Report) -> (usize, usize) {
+    let masks = report.tests.iter().map(Test::masked);
+    masks.fold((0, 0), |(all, masked), (digits, here)| (all + digits, masked + here))
+}
+
+/// Prints a summary of what the tests reach, and of what they do not.
+fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
+    let counts = counts(report);
     let tests = match report.tests.len() {
         1 => "1 test".to_owned(),
         tests => format!("{tests} tests"),
@@ -394,9 +449,7 @@ fn print(path: &Path, report: &Report, arguments: &Arguments, took: Duration) {
         }
         println!("{line}");
     }
-    let masks = report.tests.iter().map(Test::masked);
-    let (digits, masked) =
-        masks.fold((0, 0), |(all, masked), (digits, here)| (all + digits, masked + here));
+    let (digits, masked) = digits(report);
     if masked > 0 {
         println!("  of {digits} digits that are expected, {masked} are undefined");
     }

@@ -33,7 +33,7 @@ pub use self::packages::planimeter::switch::v1 as switch;
 
 /// `planimeter.testgen.v1`: generated tests of a P4 program.
 pub use self::packages::planimeter::testgen::v1 as testgen;
-/// `planimeter.trace.v1`: what a P4 program did with a packet.
+/// `planimeter.trace.v1`: records of how a P4 program processed a packet.
 pub use self::packages::planimeter::trace::v1 as trace;
 
 /// The serialised `google.protobuf.FileDescriptorSet` of `planimeter.trace.v1` alone.
@@ -60,7 +60,7 @@ pub fn trace_pool() -> Option<&'static DescriptorPool> {
 }
 
 /// Returns a message in the text format of protocol buffers, on one line. `name` is the full name
-/// of its type, such as `p4.v1.WriteRequest`; if there is no such type, the result is empty.
+/// of its type, such as `p4.v1.WriteRequest`. The result is empty if there is no such type.
 #[must_use]
 pub fn text<M: Message>(name: &str, message: &M) -> String {
     let descriptor = pool().and_then(|pool| pool.get_message_by_name(name));
@@ -82,7 +82,7 @@ pub fn parse<M: Message + Default>(name: &str, text: &str) -> Result<M, String> 
     M::decode(&*message.encode_to_vec()).map_err(|error| error.to_string())
 }
 
-/// The packages nested as the generated code expects to find them.
+/// The modules of generated code, nested like the proto packages, as the code refers to them.
 mod packages {
     #![allow(missing_docs, unreachable_pub, clippy::all, rustdoc::all)]
 

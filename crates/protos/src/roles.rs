@@ -15,10 +15,10 @@ pub struct RoleConfig {
     /// The identifiers of the P4 objects that belong to this role alone.
     #[prost(uint32, repeated, tag = "1")]
     pub exclusive_p4_ids: Vec<u32>,
-    /// The identifiers of the P4 objects that may belong to other roles as well.
+    /// The identifiers of the P4 objects that other roles may use as well.
     #[prost(uint32, repeated, tag = "2")]
     pub shared_p4_ids: Vec<u32>,
-    /// The packet-ins that the role receives; all if it is unset.
+    /// The filter of the packet-ins that the role receives. Without a filter, it receives all.
     #[prost(message, optional, tag = "3")]
     pub packet_in_filter: Option<PacketFilter>,
     /// Whether the role receives packet-ins.
@@ -41,7 +41,8 @@ pub struct PacketFilter {
 }
 
 impl RoleConfig {
-    /// Returns the configuration as `Role.config` has it.
+    /// Returns the configuration packed into an `Any` message, as the field `Role.config` expects
+    /// it.
     #[must_use]
     pub fn to_any(&self) -> Any {
         Any { type_url: format!("type.googleapis.com/{NAME}"), value: self.encode_to_vec() }

@@ -1,50 +1,49 @@
-//! Checks of the delays and the number of packets that cross a network.
+//! Checks of the delays of packets, or of the number of packets, that cross a network.
 //!
-//! A check is brought up to date whenever a packet leaves, so that no packet needs to be stored for
-//! it.
+//! A check is updated whenever a packet leaves the network, so it stores no packets.
 
 use super::script::{Comparison, Pattern};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A check of the packets that enter a network at one port and leave it at another.
+/// A check of the packets that enter a network at one given port and leave it at another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// The port at which the packets enter.
     pub from: u32,
     /// The port by which they leave.
     pub to: u32,
-    /// The time from which on packets that leave are counted.
+    /// The time after which packets must leave to be counted.
     pub since: Duration,
-    /// The condition on these packets.
+    /// The condition that these packets must meet.
     pub condition: Requirement,
 }
 
-/// The condition of a [`Check`].
+/// The condition that a [`Check`] verifies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Requirement {
-    /// A condition on delays, from the arrival of a packet to the time at which its last bit has
-    /// left.
+    /// A condition on the delays of packets. A delay lasts from the arrival of the packet until its
+    /// last bit has left the network.
     Delay {
-        /// The part of the delays that is compared.
+        /// The statistic of the delays that is compared.
         statistic: Statistic,
         /// The comparison that must hold.
         operator: Comparison,
-        /// The delay on the right of the operator.
+        /// The delay with which the statistic is compared.
         bound: Duration,
     },
     /// A condition on the number of packets.
     Packets {
         /// The comparison that must hold.
         operator: Comparison,
-        /// The number on the right of the operator.
+        /// The number with which the number of packets is compared.
         number: u64,
-        /// The pattern with which counted packets begin, or `None` to count all packets.
+        /// The pattern that packets must match to be counted, or `None` to count all packets.
         pattern: Option<Pattern>,
     },
 }
 
-/// The part of the delays of packets that a check compares.
+/// A statistic of the delays of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistic {
     /// The smallest delay.
@@ -53,19 +52,19 @@ pub enum Statistic {
     Mean,
     /// The largest delay.
     Largest,
-    /// The condition must hold for at least this share of the packets.
+    /// At least this share of the packets must have a delay that meets the condition.
     Share(Share),
 }
 
-/// A share in thousandths of a percent.
+/// A share of packets, in thousandths of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Share(u32);
 
 impl Share {
     const WHOLE: u32 = 100_000;
 
-    /// Parses a share in percent without its sign, such as `99.9`. Returns `None` if it is no
-    /// number, is above 100, or has more than three decimals.
+    /// Parses a percentage without the percent sign, such as `99.9`. Returns `None` if the text is
+    /// not a number, or if the number is above 100 or has more than three decimals.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -79,7 +78,7 @@ impl Share {
         (share <= Self::WHOLE).then_some(Self(share))
     }
 
-    /// Returns whether `part` of `whole` packets are at least this share.
+    /// Returns whether `part` of `whole` packets is at least this share.
     fn is_met(self, part: u64, whole: u64) -> bool {
         u128::from(part) * u128::from(Self::WHOLE) >= u128::from(whole) * u128::from(self.0)
     }
@@ -104,12 +103,12 @@ pub(super) struct Departed<'p> {
     pub(super) packet: &'p [u8],
 }
 
-/// A check of a script with its counts so far.
+/// The counts so far of a check in a script.
 pub(super) struct Tally {
     pub(super) line: usize,
     pub(super) check: Check,
     packets: u64,
-    /// The number of packets whose delay meets the condition.
+    /// The number of packets whose delays meet the condition.
     meeting: u64,
     total: Duration,
     smallest: Duration,
@@ -118,9 +117,9 @@ pub(super) struct Tally {
 
 /// The result of a check.
 pub(super) struct Outcome {
-    /// The value that was found, as text.
+    /// The measured value, as text.
     pub(super) found: String,
-    /// The condition, if it does not hold.
+    /// The condition as text if the value violates it, or `None` if the value meets it.
     pub(super) violated: Option<String>,
 }
 
@@ -137,7 +136,8 @@ impl Tally {
         }
     }
 
-    /// Counts a packet, if the check is about it.
+    /// Counts a packet if it entered and left by the ports of the check, and left at or after the
+    /// check's starting time.
     pub(super) fn count(&mut self, departed: &Departed<'_>) {
         let Departed { from, to, time, delay, packet } = *departed;
         let Check { since, condition, .. } = &self.check;
@@ -159,7 +159,8 @@ impl Tally {
         self.largest = self.largest.max(delay);
     }
 
-    /// Compares what was counted. `name` returns the name of a port.
+    /// Returns the result of the check for the packets that were counted. `name` returns the name
+    /// of a port.
     pub(super) fn outcome(&self, name: &dyn Fn(u32) -> String) -> Outcome {
         let Check { from, to, since, condition } = &self.check;
         let mut found = format!("{} > {}", name(*from), name(*to));

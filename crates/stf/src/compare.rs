@@ -1,5 +1,5 @@
-//! Compares the packets that the switch sent through one port with those that the script expects
-//! there.
+//! Compares the packets that a switch sent through a port with those that the script expects on
+//! that port.
 
 use super::Failure;
 use super::script::Pattern;
@@ -8,32 +8,32 @@ use super::script::Pattern;
 #[derive(Clone, Debug)]
 pub(super) struct Expectation {
     pub(super) line: usize,
-    /// The pattern that the packet must match, or `None` if any packet will do.
+    /// The pattern that the packet must match, or `None` if any packet is accepted.
     pub(super) pattern: Option<Pattern>,
 }
 
 /// A packet that the switch sent through one port.
 #[derive(Clone, Debug)]
 pub(super) struct Output {
-    /// The line of the `packet` statement that caused this packet.
+    /// The line of the `packet` statement that caused this output packet.
     pub(super) cause: usize,
     pub(super) packet: Vec<u8>,
-    /// The number of the batch that contains the causing packet. A batch ends at a statement that
-    /// changes the switch.
+    /// The number of the batch to which the causing packet belongs. A batch is a sequence of
+    /// packets of the script without a statement in between that changes the switch.
     pub(super) batch: usize,
-    /// Whether the packet passed through the switch more than once, or is a clone.
+    /// Whether the packet was recirculated, resubmitted or cloned.
     pub(super) went_round: bool,
 }
 
-/// The limit for aligning the packets sent with those expected, as the product of their numbers.
-/// Beyond it, they are compared position by position, because alignment takes time in proportion to
-/// the product.
+/// The largest product of the numbers of expected and sent packets for which they are aligned. The
+/// time of an alignment is proportional to the product. Longer lists are compared position by
+/// position.
 const MAX_ALIGNED: usize = 1_000_000;
 
-/// Returns the packets sent in the order in which they are expected, if BMv2 could have sent them
-/// in that order. BMv2 holds the packets of a batch in its threads and queues at the same time, so
-/// a packet that is recirculated, resubmitted or cloned may leave after packets that were sent
-/// later.
+/// Reorders the packets that were sent, so that they match the expected ones, if BMv2 could have
+/// sent them in that order. Returns `None` otherwise. BMv2 holds all packets of a batch in its
+/// threads and queues at the same time, so a packet that is recirculated, resubmitted or cloned may
+/// leave after packets that arrived later.
 pub(super) fn in_order_of_expectations(
     expected: &[Expectation],
     got: &[Output],
@@ -59,10 +59,10 @@ pub(super) fn in_order_of_expectations(
     Some(ordered)
 }
 
-/// Compares the packets sent through a port with those expected, and appends the differences to
-/// `failures`. There are none if both lists have the same length and match position by position.
-/// Otherwise the lists are aligned, so that a single missing or additional packet is a single
-/// failure.
+/// Compares the packets that were sent through a port with the expected ones, and appends the
+/// differences to `failures`. There are no differences if both lists have the same length and match
+/// position by position. Otherwise the lists are aligned, so that a single missing or additional
+/// packet causes a single failure.
 pub(super) fn compare(
     port: u32,
     expected: &[Expectation],
@@ -105,8 +105,8 @@ pub(super) fn compare(
     }
 }
 
-/// A step of the comparison: an expected packet and one that was received, by their positions, or
-/// only one of the two.
+/// A step of the comparison. It contains the position of an expected packet, that of a sent packet,
+/// or both if they correspond to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Both(usize, usize),
@@ -122,9 +122,9 @@ fn by_position(expected: usize, got: usize) -> Vec<Step> {
     steps
 }
 
-/// Returns the alignment of the expected and the sent packets with the fewest failures (Wagner and
-/// Fischer, 1974). Lists of equal length are compared position by position, because an alignment
-/// would hide a wrong order.
+/// Returns the alignment of expected and sent packets that has the fewest failures (Wagner and
+/// Fischer, 1974). Lists of equal length are compared position by position instead, because an
+/// alignment would hide that packets were sent in the wrong order.
 fn align(expected: usize, got: usize, fits: impl Fn(usize, usize) -> bool) -> Vec<Step> {
     if expected == got {
         return by_position(expected, got);

@@ -1,13 +1,14 @@
-//! STF, the format of p4c's test scripts with packets, table entries and expected outputs.
+//! STF, the format of p4c's test scripts, which contain packets, table entries and expected
+//! outputs.
 //!
 //! A script is parsed ([`Script::parse`]) and then run on a [`pipeline::Switch`] ([`run`]). A
-//! script that passes with p4c's runner for BMv2 also passes here, unless [`Options`] ask for more:
-//! outputs are compared port by port, in order, at the end; ports that the script does not name are
-//! ignored, and an operation that the switch refuses is only noted. Statements that p4c's runner
-//! skips (counters, `wait`, `remove`, `no_packet`) are executed here. [`run_network`] runs a script
-//! on several switches, whose ports may have queues that take virtual time.
+//! script that passes with p4c's test runner for BMv2 also passes here, unless the [`Options`] are
+//! stricter. As in that runner, outputs are compared port by port, in order, when the script ends,
+//! ports that the script does not name are ignored, and an operation that the switch refuses only
+//! causes a note. Statements that p4c's runner skips (counters, `wait`, `remove`, `no_packet`) are
+//! executed here. [`run_network`] runs a script on several switches, whose ports may have queues,
+//! in virtual time.
 
-mod books;
 mod checks;
 mod compare;
 mod network;
@@ -15,6 +16,7 @@ mod number;
 mod observe;
 mod outcome;
 mod parse;
+mod record;
 mod report;
 mod resolve;
 mod run;
@@ -41,18 +43,18 @@ use entities::EntityError;
 use pipeline::{ControlError, RunError};
 use std::time::Duration;
 
-/// An error in a script that does not fit the program.
+/// An error for a statement of a script that cannot be carried out on the program or network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StfError {
-    /// The program has no object with this name.
+    /// The program has no object of this kind with this name.
     #[error("no {kind} {name}; there is {known}")]
     Unknown {
         /// The kind of object: a table, an action and so on.
         kind: &'static str,
         /// The name of the object in the script.
         name: String,
-        /// The names of the program's objects that could have been meant.
+        /// The names of the program's objects of this kind, for the error message.
         known: String,
     },
     /// Several objects have full names that end with the name in the script.
@@ -67,7 +69,8 @@ pub enum StfError {
         /// The full name of another object that the name in the script may mean.
         second: String,
     },
-    /// The command line of BMv2 would not accept a name of the script.
+    /// BMv2's command line would not accept the name of a table or action in the script, because it
+    /// is not unique.
     #[error(
         "BMv2's command line takes no {kind} {name}: it needs the whole name, or an end of it after a \
          dot that no other has"
@@ -96,7 +99,8 @@ pub enum StfError {
         /// The value in the script.
         value: String,
     },
-    /// A match in the script does not have the form that its key needs.
+    /// A match in the script has a form (such as a prefix or a range) that does not fit the match
+    /// kind of its key.
     #[error("key {key} is matched {kind}: it cannot match {form}")]
     Form {
         /// The name of the key in the table.
@@ -106,23 +110,27 @@ pub enum StfError {
         /// The form that the match has in the script.
         form: &'static str,
     },
-    /// A statement refers to a handle, node or group that no earlier statement has created.
+    /// A statement refers to an entry handle, multicast node or group that no earlier statement has
+    /// created.
     #[error("no {kind} {name} was created before")]
     NotMade {
-        /// The kind of object: a handle, node or group.
+        /// The kind of object: an entry handle, a multicast node or a group.
         kind: &'static str,
         /// The name of the object in the script.
         name: String,
     },
-    /// The two rates of a statement are not those that a meter of BMv2 accepts.
+    /// BMv2 would not accept the rates in a statement for a meter.
     #[error(
         "a meter has two rates, the committed and the peak rate, and the second is not the smaller"
     )]
     Rates,
-    /// A line begins with a word that is not a statement.
+    /// A statement sets the timeout of an expire time profile, which only programs for PNA have.
+    #[error("only programs for PNA have expire time profiles")]
+    NoExpireTimes,
+    /// A line does not begin with the keyword of a statement. The string is its first word.
     #[error("`{0}` is not a statement (add, packet, expect, ...)")]
     NoStatement(String),
-    /// The time of an `at` is before the time that the script has reached.
+    /// The time of an `at` statement is before the time that the script has reached.
     #[error("a packet or change at {at:?} cannot follow one at {now:?}: sort them by time")]
     BackInTime {
         /// The time of the statement.
@@ -133,27 +141,30 @@ pub enum StfError {
     /// A packet in the script has an odd number of hexadecimal digits.
     #[error("the packet has half a byte: the number of digits is odd")]
     HalfByte,
-    /// A statement configures a single switch, but the script is for a network of switches.
+    /// A statement that configures a switch is in a script for a network, where it must name a
+    /// switch (`on`).
     #[error(
         "a statement for one switch of a network begins with `on` and its name, such as `on s1 add ...`; the network \
          itself has packet, expect, no_packet, source, sender, check_delay, check_packets, at and wait"
     )]
     NotInNetwork,
-    /// A statement about queues stands in a script for a single switch, where no time passes.
+    /// A statement about queues is in a script for a single switch, where no time passes in queues.
     #[error("queues need virtual time: run the script with --topology")]
     QueuesWithoutNetwork,
-    /// A statement is for a network of switches, but the script runs on a single switch.
+    /// A statement for a network of switches is in a script for a single switch.
     #[error("source, sender, on, check_delay and check_packets need a network (--topology)")]
     OnlyInNetwork,
-    /// An `at` starts too many senders.
+    /// A `sender` statement starts too many senders, because of the number of times in the `at`
+    /// before it.
     #[error("an `at` starts at most {most} senders, not {times}")]
     ManySenders {
-        /// The number in the script.
+        /// The number of senders in the script.
         times: u32,
-        /// The largest number.
+        /// The largest number of senders that is accepted.
         most: u32,
     },
-    /// A statement that follows `on` refers to other statements or to packets.
+    /// The statement after `on` depends on other statements or on packets, so it cannot be run by
+    /// itself.
     #[error(
         "`on` takes statements about tables, counters, registers, meters and clone sessions that need no other \
          statement; multicast groups are in runtime files"
@@ -162,7 +173,7 @@ pub enum StfError {
     /// A statement names a switch that the network does not have.
     #[error("the network has no switch {name}; there is {known}")]
     NoSwitch {
-        /// The name in the script.
+        /// The name of the switch in the script.
         name: String,
         /// The names of the network's switches.
         known: String,
@@ -170,15 +181,16 @@ pub enum StfError {
     /// A statement names a port that the network does not have.
     #[error("the network has no port {0} to the outside")]
     NoPort(u32),
-    /// A script has a string where the program has no type that is translated to strings.
+    /// The script has a string for a value whose type is not translated to strings, so a number is
+    /// required.
     #[error("the {what} takes no string, so \"{text}\" has no number; write a number")]
     NoText {
-        /// The key, parameter or port.
+        /// The key, parameter or port for which the script has a string.
         what: String,
-        /// The string.
+        /// The string in the script.
         text: String,
     },
-    /// A string has no number.
+    /// A string cannot be translated to a number.
     #[error(transparent)]
     Text(#[from] EntityError),
     /// The switch refuses an operation that a statement requests.
@@ -236,19 +248,20 @@ pub enum Failure {
     Check {
         /// The line of the statement.
         line: usize,
-        /// The value that was found.
+        /// The measured value, as text.
         found: String,
-        /// The condition on the value.
+        /// The condition that the value must meet, as text.
         expected: String,
     },
     /// The program could not process a packet.
     Run {
         /// The line of the `packet` statement.
         line: usize,
-        /// The error with which the packet ended.
+        /// The error with which the processing of the packet ended.
         error: RunError,
     },
-    /// Two ways of running the program have different results.
+    /// The program has different results when it is run in two different ways, such as interpreted
+    /// and compiled.
     Ways(Disagreement),
 }
 

@@ -1,9 +1,10 @@
 //! Runs a script on several switches that are connected by links.
 //!
-//! To the script, the network looks like one switch, whose ports are those without a link. Sources
-//! and senders send beside the statements of the script. Links neither delay nor lose packets.
-//! Without queues, a packet crosses the whole network at one point in time. At a port with queues
-//! it waits, in virtual time, and reaches the other end of the link when its last bit has left.
+//! To the script, the network looks like a single switch, whose ports are those to which no link is
+//! connected. While the statements of the script run, sources and senders also send packets. Links
+//! neither delay nor lose packets. Without queues, a packet crosses the whole network in an
+//! instant. At a port with queues it waits, in virtual time, and it reaches the other end of the
+//! link when its last bit has been sent.
 
 mod agenda;
 mod congestion;
@@ -23,8 +24,8 @@ use self::senders::Sender;
 use self::sources::Source;
 use self::switches::coverage_of;
 use self::travel::{Event, Journey, Origin, Travel, Travelling};
-use super::books::Books;
 use super::outcome::{End, Options, QueueRecord, Report};
+use super::record::PacketRecord;
 use super::run::{Command, run_on};
 use super::script::{Arrivals, Script, Statement, StatementKind};
 use super::{StfError, strings};
@@ -74,9 +75,9 @@ pub fn run_network_covered(
         switch.follow_psa_switch(is_psa && !options.specification);
         switch.set_priority_queues(options.priority_queues);
     }
-    let mut books = Books::new();
+    let mut record = PacketRecord::new();
     let names = network.outside.iter().map(|(number, (_, name))| (*number, name.clone()));
-    books.report.port_names = names.collect();
+    record.report.port_names = names.collect();
     let queued = queued(network);
     let changes_queues =
         |statement: &Statement| matches!(statement.kind, StatementKind::Queues { .. });
@@ -93,25 +94,25 @@ pub fn run_network_covered(
         sources: Vec::new(),
         senders: Vec::new(),
     };
-    // A check is about all packets of the script, wherever it stands.
+    // A check concerns all packets of the script, even those of statements before it.
     for Statement { line, kind } in &script.statements {
         if let StatementKind::Check(check) = kind {
-            books.check(*line, check);
+            record.check(*line, check);
         }
     }
     for Statement { line, kind } in &script.statements {
-        statement(&mut travel, &mut books, *line, kind).map_err(|error| (*line, error))?;
+        statement(&mut travel, &mut record, *line, kind).map_err(|error| (*line, error))?;
     }
-    travel.advance(Duration::MAX, &mut books);
+    travel.advance(Duration::MAX, &mut record);
     for origin in travel.pending.iter().filter(|origin| !origin.has_left.get()) {
-        books.vanishes(origin.line);
+        record.vanishes(origin.line);
     }
-    travel.report_senders(&mut books);
-    books.report.queues = records(&travel);
-    Ok(books.finish(options))
+    travel.report_senders(&mut record);
+    record.report.queues = records(&travel);
+    Ok(record.finish(options))
 }
 
-/// Creates the queues of all switches, and declares them to the switches.
+/// Creates the queues of all switches, and informs the switches which of their ports have queues.
 fn queued(network: &mut Network) -> Vec<QueuedPorts<Journey>> {
     let Network { switches, queues, .. } = network;
     let create = |(index, (_, switch)): (usize, &mut (String, Switch))| {
@@ -127,27 +128,27 @@ fn queued(network: &mut Network) -> Vec<QueuedPorts<Journey>> {
 fn records(travel: &Travel<'_>) -> Vec<QueueRecord> {
     let of_switch = |(switch, queued): (usize, &QueuedPorts<Journey>)| {
         let name = travel.network.name(switch);
-        let record = |(port, queue, counts)| QueueRecord {
+        let queue_record = |(port, queue, counts)| QueueRecord {
             end: End { switch, port },
             switch: name.to_owned(),
             queue,
             counts,
         };
-        queued.counts().map(record).collect::<Vec<_>>()
+        queued.counts().map(queue_record).collect::<Vec<_>>()
     };
     travel.queued.iter().enumerate().flat_map(of_switch).collect()
 }
 
 fn statement(
     travel: &mut Travel<'_>,
-    books: &mut Books,
+    record: &mut PacketRecord,
     line: usize,
     kind: &StatementKind,
 ) -> Result<(), StfError> {
     match kind {
         StatementKind::Packet { port, data } => {
-            for _ in 0..books.arrivals() {
-                packet(travel, books, line, (port.number()?, data))?;
+            for _ in 0..record.arrivals() {
+                packet(travel, record, line, (port.number()?, data))?;
             }
         }
         StatementKind::Source { port, data } => {
@@ -155,7 +156,7 @@ fn statement(
             let Some((at, _)) = travel.network.outside.get(&port) else {
                 return Err(StfError::NoPort(port));
             };
-            let arrivals = books.source_arrivals();
+            let arrivals = record.source_arrivals();
             let source = Source { line, port, at: *at, data: data.clone(), arrivals };
             travel.begin_source(source);
         }
@@ -168,16 +169,16 @@ fn statement(
             }
             let (data, back, until) = (data.clone(), *back, *until);
             let sender = Sender { line, from, to, at: *at, data, back, until };
-            senders(travel, &sender, books.source_arrivals())?;
+            senders(travel, &sender, record.source_arrivals())?;
         }
         StatementKind::On { switch, statement } => {
-            for _ in 0..books.arrivals() {
-                books.advance_to_arrival();
-                travel.advance(books.now, books);
-                command(travel, books, switch, Command { line, kind: statement })?;
+            for _ in 0..record.arrivals() {
+                record.advance_to_arrival();
+                travel.advance(record.now, record);
+                command(travel, record, switch, Command { line, kind: statement })?;
             }
         }
-        // Checks were added before the script began.
+        // All checks were added before the first statement.
         StatementKind::Check(check) => {
             let ports = [check.from, check.to];
             if let Some(unknown) =
@@ -191,22 +192,22 @@ fn statement(
             if !travel.network.outside.contains_key(&port) {
                 return Err(StfError::NoPort(port));
             }
-            books.expect(line, port, pattern.clone());
+            record.expect(line, port, pattern.clone());
         }
-        StatementKind::NoPacket => match books.last_line {
-            Some(line) if travel.has_queues => books.no_packet_of(line),
-            _ => books.no_packet(),
+        StatementKind::NoPacket => match record.last_line {
+            Some(line) if travel.has_queues => record.no_packet_of(line),
+            _ => record.no_packet(),
         },
-        StatementKind::At(arrivals) => books.at(*arrivals)?,
+        StatementKind::At(arrivals) => record.at(*arrivals)?,
         StatementKind::Queues { at, switch, queues } => {
             let index = switch_called(travel, switch)?;
-            books.pass_to(*at)?;
-            travel.advance(*at, books);
-            travel.configure(*at, index, queues, books);
+            record.pass_to(*at)?;
+            travel.advance(*at, record);
+            travel.configure(*at, index, queues, record);
         }
         StatementKind::Wait => {
-            books.after_command = true;
-            books.now += Duration::from_secs(1);
+            record.after_command = true;
+            record.now += Duration::from_secs(1);
         }
         StatementKind::HalfByte => return Err(StfError::HalfByte),
         StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
@@ -215,7 +216,7 @@ fn statement(
     Ok(())
 }
 
-/// Begins senders of one kind at the times of `arrivals`.
+/// Starts one copy of `sender` at each time of `arrivals`.
 fn senders(travel: &mut Travel<'_>, sender: &Sender, arrivals: Arrivals) -> Result<(), StfError> {
     let Arrivals { first, every, times } = arrivals;
     if times > MAX_SENDERS {
@@ -228,7 +229,7 @@ fn senders(travel: &mut Travel<'_>, sender: &Sender, arrivals: Arrivals) -> Resu
     Ok(())
 }
 
-/// Returns the index of the switch with a name.
+/// Returns the index of the switch with the given name.
 fn switch_called(travel: &Travel<'_>, name: &str) -> Result<usize, StfError> {
     let switches = &travel.network.switches;
     switches.iter().position(|(known, _)| known == name).ok_or_else(|| {
@@ -237,29 +238,29 @@ fn switch_called(travel: &Travel<'_>, name: &str) -> Result<usize, StfError> {
     })
 }
 
-/// Carries out a statement on a switch, at the time that the script has reached.
+/// Executes a statement on a switch, at the time that the script has reached.
 fn command(
     travel: &mut Travel<'_>,
-    books: &mut Books,
+    record: &mut PacketRecord,
     name: &str,
     command: Command<'_>,
 ) -> Result<(), StfError> {
     let index = switch_called(travel, name)?;
     let Some((_, switch)) = travel.network.switches.get_mut(index) else { return Ok(()) };
     let coverage = coverage_of(travel.covered, index);
-    let now = books.now;
+    let now = record.now;
     let report = run_on(switch, command, now, travel.options, coverage)?;
     let named = move |(line, text): (usize, String)| (line, format!("{name} at {now:?}: {text}"));
-    books.report.values.extend(report.values.into_iter().map(named));
-    books.report.notes.extend(report.notes.into_iter().map(named));
-    books.report.failures.extend(report.failures);
+    record.report.values.extend(report.values.into_iter().map(named));
+    record.report.notes.extend(report.notes.into_iter().map(named));
+    record.report.failures.extend(report.failures);
     Ok(())
 }
 
-/// Carries out the events before a packet of the script arrives, and lets it arrive.
+/// Executes the events that precede the arrival of a packet of the script, and then its arrival.
 fn packet(
     travel: &mut Travel<'_>,
-    books: &mut Books,
+    record: &mut PacketRecord,
     line: usize,
     (port, data): (u32, &[u8]),
 ) -> Result<(), StfError> {
@@ -267,13 +268,13 @@ fn packet(
         return Err(StfError::NoPort(port));
     };
     let at = *at;
-    books.arrives(port, data);
-    books.last_line = Some(line);
+    record.arrives(port, data);
+    record.last_line = Some(line);
     let origin = Rc::new(Origin {
         line,
-        time: books.now,
+        time: record.now,
         port,
-        from: books.report.port(port),
+        from: record.report.port(port),
         is_of_source: false,
         transmission: None,
         copies: Cell::new(0),
@@ -281,14 +282,15 @@ fn packet(
     });
     let journey = Journey::begin(Rc::clone(&origin));
     let packet = Travelling { at, packet: data.to_vec(), journey };
-    travel.agenda.add(books.now, Rank::Arrival, Event::Arrival(packet));
-    travel.advance(books.now, books);
+    travel.agenda.add(record.now, Rank::Arrival, Event::Arrival(packet));
+    travel.advance(record.now, record);
     if travel.has_queues {
         travel.pending.push(origin);
     } else {
-        // Without queues, packets of sources cross the network at their own times and are not here.
+        // If the network has no queues, packets of sources cross it at their own times and do not
+        // appear here.
         let left = std::mem::take(&mut travel.left);
-        books.leaves(line, left);
+        record.leaves(line, left);
     }
     Ok(())
 }

@@ -1,15 +1,14 @@
-//! Numbers in scripts, of any size, in base 2, 8, 10 or 16, with `*` for digits that match
-//! anything.
+//! Numbers in scripts, of any size and in base 2, 8, 10 or 16. The digit `*` matches any digit.
 
 use ir::bits::Bits;
 use num_bigint::BigInt;
 use std::fmt;
 
-/// A number in the form in which a script writes it.
+/// A number as a script writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Number {
     base: Base,
-    /// The digits of the number. A `*` stands for any digit; decimal numbers have none.
+    /// The digits of the number. A `*` stands for any digit. Decimal numbers contain no `*`.
     digits: String,
 }
 
@@ -69,24 +68,24 @@ impl Number {
         Some(Self { base: Base::Hexadecimal, digits })
     }
 
-    /// Returns the number in `width` bits, or `None` if it does not fit. Each `*` counts as a zero.
+    /// Returns the number as a value of `width` bits, in which each `*` counts as a zero. Returns
+    /// `None` if the number does not fit.
     #[must_use]
     pub fn to_bits(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width)).then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// Returns the low `width` bits of the number, where each `*` counts as a zero. Returns `None`
-    /// if the number does not fit the whole bytes that `width` bits take. BMv2's command line
-    /// checks only the number of bytes, and its switch then truncates the value to the width of the
-    /// key.
+    /// Returns the low `width` bits of the number, in which each `*` counts as a zero. Returns
+    /// `None` if the number takes more bytes than `width` bits do. BMv2's command line checks only
+    /// the number of bytes, and its switch then truncates the value to the width of the key.
     pub(super) fn in_bytes_of(&self, width: u32, signed: bool) -> Option<Bits> {
         let value = self.value();
         (value.bits() <= u64::from(width.div_ceil(8)) * 8)
             .then(|| Bits::from_bigint(width, signed, &value))
     }
 
-    /// Returns the number in the smallest width that holds it. Each `*` counts as a zero.
+    /// Returns the number as a value of the smallest sufficient width. Each `*` counts as a zero.
     #[must_use]
     pub fn to_shortest_bits(&self) -> Bits {
         let value = self.value();
@@ -96,24 +95,24 @@ impl Number {
 
     fn value(&self) -> BigInt {
         let digits = self.digits.replace('*', "0");
-        // The parser accepts digits of the base only, so this does not fail.
+        // The parser accepts only digits of the base, so this does not fail.
         BigInt::parse_bytes(digits.as_bytes(), self.base.radix()).unwrap_or_default()
     }
 
-    /// Returns the number, or `None` if it is not below 2^64 or has a `*`.
+    /// Returns the number, or `None` if it is at least 2^64 or contains a `*`.
     #[must_use]
     pub fn to_u64(&self) -> Option<u64> {
         u64::from_str_radix(&self.digits, self.base.radix()).ok()
     }
 
-    /// Returns the number, or `None` if it is not below 2^128 or has a `*`.
+    /// Returns the number, or `None` if it is at least 2^128 or contains a `*`.
     pub(super) fn to_u128(&self) -> Option<u128> {
         u128::from_str_radix(&self.digits, self.base.radix()).ok()
     }
 
-    /// Returns a mask of the bits that the written digits determine: `0xf0f` for `0x1*2`. Leading
-    /// digits that are not written are not in the mask, as in p4c's runner. A decimal number
-    /// determines all bits.
+    /// Returns a mask of the bits that the digits other than `*` determine, such as `0xf0f` for
+    /// `0x1*2`. Bits above the written digits are not in the mask, as in p4c's runner. A decimal
+    /// number determines all bits.
     #[must_use]
     pub fn written_bits(&self, width: u32, signed: bool) -> Bits {
         if self.base == Base::Decimal {
@@ -129,8 +128,8 @@ impl Number {
         Bits::from_bigint(width, signed, &mask)
     }
 
-    /// Returns the number of bits that the written digits stand for, including leading zeros.
-    /// Returns zero for a decimal number.
+    /// Returns the number of bits that the written digits take, including leading zeros. Returns
+    /// zero for a decimal number.
     #[must_use]
     pub(super) fn digits_width(&self) -> u32 {
         let digits = u32::try_from(self.digits.len()).unwrap_or(u32::MAX);
@@ -140,8 +139,8 @@ impl Number {
         }
     }
 
-    /// Returns the number of bits that the digits other than `*` stand for, or `width` for a
-    /// decimal number. p4c's runner uses it as the prefix length where a script writes none.
+    /// Returns the number of bits that the digits other than `*` take, or `width` for a decimal
+    /// number. p4c's runner uses this number as the prefix length if a script does not state one.
     #[must_use]
     pub fn written_length(&self, width: u32) -> u32 {
         if self.base == Base::Decimal {

@@ -6,22 +6,23 @@ use ir::Location;
 use pipeline::{Coverage, Detail, Event, Output, QueueTimes, RunError, Switch, Waiting};
 use traces::{Contents, Recorder, Trace};
 
-/// The packets that a switch sent for one packet, and the trace of the packet if it was requested.
+/// The packets that a switch sent because of one received packet, and the trace of that packet if
+/// it was requested.
 pub(super) struct Seen {
     pub(super) outputs: Result<Vec<Output>, RunError>,
     pub(super) trace: Option<Trace>,
 }
 
-/// A packet that a switch receives, with its time and port.
+/// A packet that a switch receives, with the port and the time of its arrival.
 pub(super) struct Arrival<'p> {
     pub(super) port: u32,
     pub(super) data: &'p [u8],
     pub(super) now: Duration,
 }
 
-/// Processes a packet and records in `coverage` which parts of the program it reaches. Entries
-/// whose idle timeout is over are handled before it, and changes of entries that it requests from a
-/// controller are executed after it.
+/// Processes a packet and records in `coverage` which parts of the program it reaches. Before that,
+/// entries whose idle timeout has expired are handled. After that, changes of entries that the
+/// packet requests from a controller are carried out.
 pub(super) fn process(
     switch: &mut Switch,
     Arrival { port, data, now }: Arrival<'_>,
@@ -44,8 +45,8 @@ pub(super) fn process(
     Seen { outputs, trace: outcomes.or(recorded) }
 }
 
-/// Continues with a packet that leaves its queue, like [`process`]. The outcomes that its egress
-/// could have are not enumerated.
+/// Continues to process a packet that leaves its queue, in the same way as [`process`]. The
+/// outcomes that its egress could have are not enumerated.
 pub(super) fn resume(
     switch: &mut Switch,
     waiting: Waiting,
@@ -64,8 +65,8 @@ pub(super) fn resume(
     Seen { outputs, trace }
 }
 
-/// Passes the events in the processing of a packet on to the coverage and to the record of the
-/// packet.
+/// Forwards the events during the processing of a packet to both the coverage and the packet's
+/// trace.
 struct Observer<'c> {
     coverage: Option<&'c mut Coverage>,
     recorder: Option<Recorder>,

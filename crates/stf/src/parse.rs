@@ -29,9 +29,9 @@ pub struct SyntaxError {
 impl Script {
     /// Parses a script.
     ///
-    /// p4c's runner skips lines that do not begin with a statement, so these are kept as
-    /// [`StatementKind::Unknown`], which [`super::run`] reports. Such a line is an error if its
-    /// first word is a misspelt statement, or if the text neither sends nor expects a packet.
+    /// p4c's runner skips lines that do not begin with the keyword of a statement. They are parsed
+    /// to [`StatementKind::Unknown`], and [`super::run`] reports them. Such a line is an error if
+    /// its first word is a misspelt keyword, or if the script neither sends nor expects a packet.
     ///
     /// # Errors
     /// Returns an error for each statement that is incomplete or has surplus operands.
@@ -68,7 +68,7 @@ impl Script {
     }
 }
 
-const KEYWORDS: [&str; 37] = [
+const KEYWORDS: [&str; 38] = [
     "at",
     "source",
     "sender",
@@ -83,6 +83,7 @@ const KEYWORDS: [&str; 37] = [
     "no_packet",
     "check_counter",
     "wait",
+    "expire_time",
     "mirroring_add",
     "mirroring_add_mc",
     "mirroring_delete",
@@ -108,11 +109,11 @@ const KEYWORDS: [&str; 37] = [
     "act_prof_remove_member_from_group",
 ];
 
-/// Returns the statement that a word probably means: the one from which it differs by one missing,
-/// additional or wrong letter, or by two adjacent letters in the wrong order.
+/// Returns the keyword that a misspelt word probably means: the one from which it differs by one
+/// missing, additional or wrong letter, or by two adjacent letters in the wrong order.
 fn meant(word: &str) -> Option<&'static str> {
     let word: Vec<char> = word.to_lowercase().chars().collect();
-    // A short word is similar to many others.
+    // Short words are similar to too many others.
     let near = |keyword: &&str| {
         let keyword: Vec<char> = keyword.chars().collect();
         let same = word.iter().zip(&keyword).take_while(|(a, b)| a == b).count();
@@ -131,7 +132,7 @@ fn meant(word: &str) -> Option<&'static str> {
     KEYWORDS.into_iter().find(near)
 }
 
-/// The text of one statement without comments. It may have several lines.
+/// The text of one statement without comments. It may span several lines.
 struct Source {
     line: usize,
     text: String,
@@ -146,8 +147,8 @@ fn logical_lines(text: &str) -> Vec<Source> {
             continue;
         }
         match lines.last_mut() {
-            // A `packet`, `expect`, `source` or `sender` ends with its line. Every other statement
-            // may continue until it is complete.
+            // A `packet`, `expect`, `source` or `sender` ends at the end of its line. Every other
+            // statement may continue on further lines until it is complete.
             Some(before)
                 if !KEYWORDS.contains(&first.as_str())
                     && !takes_data(&before.text)
@@ -168,7 +169,7 @@ fn takes_data(line: &str) -> bool {
     ["packet", "expect", "source", "sender"].contains(&first.as_str())
 }
 
-/// A position in the text of a statement.
+/// A read position in the text of a statement.
 struct Cursor<'t> {
     line: usize,
     text: &'t str,
@@ -218,8 +219,8 @@ impl<'t> Cursor<'t> {
         if self.take(symbol) { Ok(()) } else { Err(self.expected(&format!("`{symbol}`"))) }
     }
 
-    /// Skips and returns the longest sequence of accepted characters that comes next. Returns
-    /// `None` if it is empty.
+    /// Skips and returns the longest run of accepted characters at the cursor. Returns `None` if
+    /// there is none.
     fn take_while(&mut self, accept: impl Fn(char) -> bool) -> Option<&'t str> {
         self.skip_blanks();
         let rest = self.rest();
@@ -318,6 +319,10 @@ fn statement(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
         "check_packets" => measured::check_packets(cursor)?,
         "no_packet" => StatementKind::NoPacket,
         "wait" => StatementKind::Wait,
+        "expire_time" => StatementKind::ExpireTime {
+            profile: cursor.small("the number of an expire time profile")?,
+            time: time(cursor)?,
+        },
         "add" => add(cursor)?,
         "table_indirect_add" => add_indirect(cursor, "the number of a member", Indirect::Member)?,
         "table_indirect_add_with_group" => {
@@ -440,7 +445,7 @@ fn unknown(cursor: &Cursor<'_>) -> StatementKind {
     StatementKind::Unknown { word: word.to_owned() }
 }
 
-/// Parses the bytes of a packet. Returns `None` if the number of digits is odd.
+/// Parses the bytes of a packet in hexadecimal. Returns `None` if the number of digits is odd.
 fn packet_data(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let mut digits = Vec::new();
     while !cursor.at_end() {
@@ -494,7 +499,8 @@ fn add_indirect(
     let table = cursor.name("the name of a table")?;
     let mut numbers: Vec<u32> = Vec::new();
     let mut matches = Vec::new();
-    // A number before the keys is a priority, and the number after them is the member or group.
+    // A number before the keys is the priority. The number after them is that of the member or
+    // group.
     while !cursor.at_end() {
         if cursor.next_is_digit() {
             numbers.push(cursor.small(what)?);
@@ -624,7 +630,8 @@ fn at(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
     Ok(StatementKind::At(Arrivals { first, every, times }))
 }
 
-/// Parses a switch and the lines about its queues, which semicolons separate.
+/// Parses the name of a switch and the lines that configure its queues, which are separated by
+/// semicolons.
 fn queues(cursor: &mut Cursor<'_>, at: Duration) -> Result<StatementKind, SyntaxError> {
     let switch = cursor.take_while(|c| !c.is_whitespace() && c != '=');
     let Some(switch) = switch.map(str::to_owned) else {
@@ -646,7 +653,7 @@ fn time(cursor: &mut Cursor<'_>) -> Result<Duration, SyntaxError> {
     })
 }
 
-/// Parses operands up to `|` or the end of the statement.
+/// Parses a list of operands with `one`, up to `|` or the end of the statement.
 fn several<'t, T>(
     cursor: &mut Cursor<'t>,
     mut one: impl FnMut(&mut Cursor<'t>) -> Result<T, SyntaxError>,

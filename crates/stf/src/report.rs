@@ -1,13 +1,14 @@
-//! Writes packets as text, an expected packet above the one that the switch sent.
+//! Formats packets as text, an expected packet above the one that the switch sent.
 
 use super::script::{Pattern, digits_of};
 use std::fmt::Write;
 
-/// The number of bytes of a packet that are written on one line.
+/// The number of bytes of a packet on one line.
 const LINE: usize = 16;
 
-/// Writes both packets, byte under byte, and marks the bytes that differ. Every [`LINE`] bytes are
-/// a group of lines, which begins with the offset of its first byte.
+/// Formats an expected packet and the packet that was sent, one below the other, and marks the
+/// bytes that differ. Every [`LINE`] bytes form a group of lines, which begins with the offset of
+/// its first byte.
 ///
 /// ```text
 ///   0000  expected 0a 0b ** 0d
@@ -41,7 +42,7 @@ pub(super) fn beside(expected: &Pattern, got: &[u8]) -> String {
                 None => '-',
             });
             have.push(got_digits.get(place).map_or('-', |digit| hexadecimal(*digit)));
-            // Both digits of a byte are marked if either differs.
+            // If either hexadecimal digit of a byte differs, both are marked.
             let byte = place & !1;
             marks.push(if differs(byte) || differs(byte + 1) { '^' } else { ' ' });
             if place % 2 == 1 {

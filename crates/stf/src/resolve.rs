@@ -1,8 +1,8 @@
-//! Resolves the names in a script to those of a program.
+//! Resolves the names in a script to the objects of a program.
 //!
-//! Scripts were written for several compilers, so a name may lack its beginning: `t1` means
-//! `ingress.t1`. A full name is preferred, then an end of a name after a dot, then any end of a
-//! name. An end that two names of a kind share is refused.
+//! Scripts are written for several compilers, so the beginning of a name may be missing: `t1` means
+//! `ingress.t1`. A full name is preferred, then the part of a full name after a dot, then any
+//! suffix of a full name. A suffix that two objects of the same kind share is refused.
 
 use super::number::Number;
 use super::script::{Call, MatchText, Operand};
@@ -16,8 +16,8 @@ use ir::{
 use pipeline::{ActionCall, FieldMatch, Switch};
 use std::collections::BTreeSet;
 
-/// Returns the position of the only name in a list that `wanted` can mean. Returns an error if
-/// there is none, or more than one.
+/// Returns the position in `names` of the only name that `wanted` can mean. Returns an error if
+/// there is no such name, or more than one.
 fn find<'n>(
     kind: &'static str,
     names: impl Iterator<Item = &'n str> + Clone,
@@ -53,8 +53,8 @@ pub(super) fn table(program: &Program, name: &str) -> Result<TableId, StfError> 
 }
 
 /// Checks that BMv2's command line (`tools/runtime_CLI.py`) accepts the names of a table and an
-/// action. Each name must be a full name, or the part of a full name after a dot, and must match
-/// only one object.
+/// action. Each must be a full name, or the part of a full name after a dot, and must match only
+/// one object.
 pub(super) fn check_unique_end(
     program: &Program,
     table: &str,
@@ -93,7 +93,8 @@ pub(super) fn instance(
     Ok(ExternId(position as u32))
 }
 
-/// Returns the action that a call means: one of `table`, or of any table if there is none.
+/// Returns the action that `call` names. It must be an action of `table`, or of any table if
+/// `table` is `None`.
 pub(super) fn action(
     program: &Program,
     table: Option<&Table>,
@@ -114,8 +115,8 @@ fn unknown_action(call: &Call) -> StfError {
     StfError::Unknown { kind: "action", name: call.action.clone(), known: String::new() }
 }
 
-/// Resolves a call of an action of `table`, or of any table if there is none, with its arguments in
-/// the order of the parameters.
+/// Resolves a call of an action, and puts its arguments in the order of the action's parameters.
+/// The action must be one of `table`, or of any table if `table` is `None`.
 pub(super) fn call(
     switch: &Switch,
     table: Option<&Table>,
@@ -130,7 +131,8 @@ pub(super) fn call(
         declared.filter(|(_, parameter)| parameter.direction.is_none()).collect();
     let parameters: Vec<&str> =
         declared.iter().map(|(_, parameter)| parameter.name.as_str()).collect();
-    // p4c's runner for BPF ignores the names and writes the values into a C struct in their order.
+    // p4c's runner for BPF ignores the names of arguments and writes the values into a C struct in
+    // script order.
     let by_order = program.architecture.is_for_bpf()
         && call.arguments.len() == parameters.len()
         && call.arguments.iter().any(|(name, _)| !parameters.contains(&name.as_str()));
@@ -175,8 +177,8 @@ pub(super) fn call(
     Ok(switch.action_call(id, &arguments)?)
 }
 
-/// Resolves the matches of an entry, key by key. An exact key that the script omits matches zero,
-/// and any other omitted key matches anything, as in p4c's runner.
+/// Resolves the matches of an entry to one match for each key. If the script omits an exact key, it
+/// matches zero, and any other omitted key matches all values, as in p4c's runner.
 pub(super) fn matches(
     switch: &Switch,
     (id, table): (TableId, &Table),
@@ -204,7 +206,7 @@ pub(super) fn matches(
             *place = match text {
                 MatchText::Text(text) => {
                     let translated = switch.translated();
-                    // P4Runtime has strings in exact and optional matches only.
+                    // P4Runtime allows strings only in exact and optional matches.
                     let of = match key.match_kind {
                         MatchKind::Exact | MatchKind::Optional => translated.of_key(id, position),
                         MatchKind::Lpm
@@ -227,8 +229,8 @@ pub(super) fn matches(
     Ok(matches)
 }
 
-/// Returns the width of a key in bits, and whether it is signed. Enumerations and errors have 32
-/// bits.
+/// Returns the width of a key in bits, and whether it is signed. Enumerations and errors are
+/// represented by 32 bits.
 fn shape(program: &Program, key: &Key) -> (u32, bool) {
     match program.types.find(key.expression.type_id) {
         Some(Type::Bits { width, signed }) => (width, signed),
@@ -238,8 +240,10 @@ fn shape(program: &Program, key: &Key) -> (u32, bool) {
     }
 }
 
-/// Finds the key that a script for BPF means. The name of the struct that holds the keys is
-/// followed by `field` and a number, or by the name of the key with `_` in place of dots.
+/// Returns the position of the key that a script for BPF means by a name such as `struct.field1`:
+/// after the name of the struct with the keys, there is either `field` and the position of the key,
+/// or the name of the key with `_` in place of dots. Returns `None` if no key or more than one has
+/// the name.
 fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
     if !program.architecture.is_for_bpf() {
         return None;
@@ -259,7 +263,7 @@ fn bpf_key(program: &Program, table: &Table, given: &str) -> Option<usize> {
     }
 }
 
-/// Returns the position of the key that a name in a script means.
+/// Returns the position of the key that the name `given` in a script means.
 pub(super) fn key(table: &Table, given: &str) -> Result<usize, StfError> {
     let given = stack_element(given);
     let keys = || table.keys.iter().filter(|key| key.match_kind != MatchKind::Selector);
@@ -311,12 +315,13 @@ fn stack_element(name: &str) -> String {
     name.to_owned()
 }
 
-/// The part of a field that a table has as its key. p4c's back end matches the whole field under a
-/// mask, so the values of entries are values of the field.
+/// The part of a field that is a key of a table. p4c's back end matches the whole field under a
+/// mask in this case, so the values in entries are values of the whole field.
 enum Part {
     /// The bits that a mask selects, for a key `field & mask`.
     Masked(Bits),
-    /// The bits starting at bit `low`, for a key `field[high:low]`. `width` is that of the field.
+    /// The bits from bit `low` on, for a key `field[high:low]`. `width` is the width of the whole
+    /// field.
     Slice { low: u32, width: u32 },
 }
 
@@ -344,7 +349,7 @@ fn part(program: &Program, key: &Key) -> Option<Part> {
     }
 }
 
-/// Returns the width of a field in bits.
+/// Returns the width in bits of the field that `path` leads to.
 fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> Option<u32> {
     let mut ty = program.variables.get(variable.index())?.type_id;
     for projection in path {
@@ -363,8 +368,8 @@ fn field_width(program: &Program, variable: VariableId, path: &[Projection]) -> 
     }
 }
 
-/// Resolves the match of one key. A value that is wider than the key but fits the key's bytes is
-/// truncated, as on BMv2, or refused if `strict` is set.
+/// Resolves the match of one key. A value that is too wide for the key but fits the key's number of
+/// bytes is truncated, as on BMv2. If `strict` is set, it is refused.
 fn field(
     program: &Program,
     key: &Key,
@@ -380,7 +385,7 @@ fn field(
         };
         let fitting = match (&part, fitting) {
             (Some(Part::Masked(mask)), Some(bits)) => Some(bits.bit_and(mask)),
-            // The value is that of the slice, unless it is written with the digits of the field.
+            // The value is that of the slice, unless it has as many digits as the whole field.
             (Some(Part::Slice { width: whole, .. }), Some(bits))
                 if number.digits_width() < *whole =>
             {

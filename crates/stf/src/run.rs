@@ -1,13 +1,13 @@
-//! Runs a script on a switch.
+//! Runs a script on a single switch.
 
 mod arrays;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::books::Books;
 use super::observe::{Arrival, process};
 use super::outcome::{Options, Report};
+use super::record::PacketRecord;
 use super::script::{Call, Indirect, MatchText, PortOperand, Script, Statement, StatementKind};
 use super::{StfError, resolve, strings};
 use ir::{Architecture, ExternId, ExternType, TableId, TableImplementation};
@@ -16,11 +16,11 @@ use pipeline::{
     GroupMember, Replica, Switch, TableEntry,
 };
 
-/// Runs a script against a switch that was just loaded.
+/// Runs a script on a switch, which must be in its initial state.
 ///
-/// The time advances by one second before the first packet and before each packet that follows a
-/// command, because p4c's runner waits there, and by one millisecond between other packets. An
-/// `expect` or `no_packet` is no command.
+/// The virtual time advances by one second before the first packet and before each packet that
+/// follows a command, because p4c's runner waits at these points. It advances by one millisecond
+/// before every other packet. `expect` and `no_packet` do not count as commands.
 ///
 /// # Errors
 /// Returns the line of the first statement that does not fit the program, and the reason.
@@ -65,7 +65,7 @@ fn run_script(
     runner.note_accelerators(script);
     let mut statements: Vec<&Statement> = script.statements.iter().collect();
     if runner.is_for_bpf && !options.strict {
-        // p4c's runner fills the maps before the first packet.
+        // p4c's runner for BPF fills the maps before it sends the first packet.
         statements.sort_by_key(|statement| !fills_maps(&statement.kind));
     }
     for Statement { line, kind } in statements {
@@ -73,25 +73,26 @@ fn run_script(
             if options.strict || !is_tolerated(kind, &error) {
                 return Err((*line, error));
             }
-            runner.books.report.notes.push((*line, format!("without effect: {error}")));
+            runner.record.report.notes.push((*line, format!("without effect: {error}")));
         }
     }
     runner.burst();
-    Ok(runner.books.finish(options))
+    Ok(runner.record.finish(options))
 }
 
-/// A statement for one switch of a network, with its line in the script.
+/// A statement that is addressed to one switch of a network, with its line in the script.
 #[derive(Clone, Copy)]
 pub(super) struct Command<'s> {
     pub(super) line: usize,
     pub(super) kind: &'s StatementKind,
 }
 
-/// Carries out a statement on a switch of a network at the time `now`. Returns a report with the
-/// values that it read and its failed checks.
+/// Executes a statement on a switch of a network at the time `now`. Returns a report that contains
+/// the values that the statement read and its failed checks.
 ///
 /// # Errors
-/// Returns an error if the switch refuses the statement, or the statement depends on others.
+/// Returns an error if the switch refuses the statement, or if the statement depends on other
+/// statements.
 pub(super) fn run_on(
     switch: &mut Switch,
     Command { line, kind }: Command<'_>,
@@ -103,14 +104,15 @@ pub(super) fn run_on(
         return Err(StfError::NotOnSwitch);
     }
     let mut runner = Runner::new(switch, options);
-    runner.books.now = now;
+    runner.record.now = now;
     runner.coverage = coverage;
     runner.command(line, kind)?;
-    Ok(runner.books.report)
+    Ok(runner.record.report)
 }
 
-/// Returns whether a statement concerns only the switch, and no other statement of the script:
-/// handles of entries and nodes of multicast groups are known to one script for one switch.
+/// Returns whether a statement can be executed without any other statement of the script.
+/// Statements that use entry handles or multicast nodes cannot, because these are known only within
+/// a script for one switch.
 fn stands_alone(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Add { .. }
@@ -131,7 +133,8 @@ fn stands_alone(kind: &StatementKind) -> bool {
         | StatementKind::RegisterWrite { .. }
         | StatementKind::RegisterReset { .. }
         | StatementKind::MeterGetRates { .. }
-        | StatementKind::MeterSetRates { .. } => true,
+        | StatementKind::MeterSetRates { .. }
+        | StatementKind::ExpireTime { .. } => true,
         StatementKind::Packet { .. }
         | StatementKind::Expect { .. }
         | StatementKind::At(_)
@@ -158,9 +161,9 @@ fn fills_maps(kind: &StatementKind) -> bool {
     matches!(kind, StatementKind::Add { .. } | StatementKind::SetDefault { .. })
 }
 
-/// Returns whether p4c's runner would continue after this error. It looks up tables, keys, actions
-/// and parameters itself and stops if one does not exist. All other errors come from BMv2, and the
-/// runner does not notice them.
+/// Returns whether p4c's runner would continue after this error. The runner looks up tables, keys,
+/// actions and parameters itself, and stops if one does not exist. All other errors come from BMv2,
+/// and the runner does not notice them.
 fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
     let looks_up = matches!(
         kind,
@@ -173,7 +176,7 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
         error,
         StfError::Unknown { .. } | StfError::Ambiguous { .. } | StfError::Missing { .. }
     );
-    // Strings are no part of p4c's scripts.
+    // p4c's scripts contain no strings.
     let is_of_string = matches!(error, StfError::NoText { .. } | StfError::Text(_));
     !(looks_up && not_found || is_of_string)
 }
@@ -181,8 +184,8 @@ fn is_tolerated(kind: &StatementKind, error: &StfError) -> bool {
 const PROFILES: [&str; 4] =
     ["action_profile", "action_selector", "ActionProfile", "ActionSelector"];
 
-/// A node of the packet replication engine. All copies that it makes have the same replication
-/// identifier.
+/// A node of the packet replication engine. All copies that the node makes have the same
+/// replication id.
 #[derive(Clone, Debug)]
 struct MulticastNode {
     replication_id: u16,
@@ -190,20 +193,20 @@ struct MulticastNode {
     lags: Vec<u32>,
 }
 
-/// The execution of a script on a switch.
+/// The state of executing a script on a switch.
 struct Runner<'s> {
     switch: &'s mut Switch,
     options: Options,
-    /// Whether the program is for BPF. Its scripts then name maps instead of tables.
+    /// Whether the program is for BPF. Its scripts then refer to BPF maps instead of tables.
     is_for_bpf: bool,
     coverage: Option<&'s mut Coverage>,
-    books: Books,
+    record: PacketRecord,
     /// The line, port and bytes of each packet of the burst that is being collected.
     burst: Vec<(usize, u32, Vec<u8>)>,
     handles: HashMap<String, (TableId, EntryHandle)>,
     nodes: Vec<MulticastNode>,
     groups: BTreeMap<u32, Vec<usize>>,
-    /// The ports of each link aggregation group.
+    /// The member ports of each link aggregation group.
     lags: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -214,7 +217,7 @@ impl<'s> Runner<'s> {
             switch,
             options,
             coverage: None,
-            books: Books::new(),
+            record: PacketRecord::new(),
             burst: Vec::new(),
             handles: HashMap::new(),
             nodes: Vec::new(),
@@ -223,8 +226,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Adds a note for each accelerator that packets pass unchanged. The script cannot expect
-    /// encrypted bytes from it.
+    /// Adds a note for each accelerator extern of the program that is not simulated, so packets
+    /// pass it unchanged. The script cannot expect encrypted bytes from it.
     fn note_accelerators(&mut self, script: &Script) {
         let first = script.statements.first().map_or(1, |statement| statement.line);
         for instance in &self.switch.program().externs {
@@ -233,7 +236,7 @@ impl<'s> Runner<'s> {
                 ExternType::IpsecAccelerator | ExternType::CryptoAccelerator
             ) {
                 let text = format!("packets pass the accelerator {} as they are", instance.name);
-                self.books.report.notes.push((first, text));
+                self.record.report.notes.push((first, text));
             }
         }
     }
@@ -245,17 +248,17 @@ impl<'s> Runner<'s> {
         match kind {
             StatementKind::Packet { port, data } => {
                 let port = self.port(port)?;
-                for _ in 0..self.books.arrivals() {
+                for _ in 0..self.record.arrivals() {
                     self.packet(line, port, data);
                 }
             }
-            StatementKind::At(arrivals) => self.books.at(*arrivals)?,
+            StatementKind::At(arrivals) => self.record.at(*arrivals)?,
             StatementKind::Queues { .. } => return Err(StfError::QueuesWithoutNetwork),
             StatementKind::Expect { port, pattern } => {
                 let port = self.port(port)?;
-                self.books.expect(line, port, pattern.clone());
+                self.record.expect(line, port, pattern.clone());
             }
-            StatementKind::NoPacket => self.books.no_packet(),
+            StatementKind::NoPacket => self.record.no_packet(),
             StatementKind::HalfByte => return Err(StfError::HalfByte),
             StatementKind::Unknown { word } => return Err(StfError::NoStatement(word.clone())),
             StatementKind::Source { .. }
@@ -263,7 +266,7 @@ impl<'s> Runner<'s> {
             | StatementKind::On { .. }
             | StatementKind::Check(_) => return Err(StfError::OnlyInNetwork),
             other => {
-                self.books.after_command = true;
+                self.record.after_command = true;
                 self.command(line, other)?;
             }
         }
@@ -271,22 +274,22 @@ impl<'s> Runner<'s> {
     }
 
     fn packet(&mut self, line: usize, port: u32, data: &[u8]) {
-        self.books.arrives(port, data);
+        self.record.arrives(port, data);
         if self.options.together {
             self.burst.push((line, port, data.to_vec()));
             return;
         }
-        let arrival = Arrival { port, data, now: self.books.now };
+        let arrival = Arrival { port, data, now: self.record.now };
         let coverage = self.coverage.as_deref_mut();
         let seen = process(self.switch, arrival, coverage, self.options.trace);
-        self.books.report.trace.extend(seen.trace.map(|trace| (line, trace)));
+        self.record.report.trace.extend(seen.trace.map(|trace| (line, trace)));
         match seen.outputs {
             Ok(outputs) => {
                 let of =
                     |output: pipeline::Output| (output.port, output.packet, output.generation > 0);
-                self.books.leaves(line, outputs.into_iter().map(of).collect());
+                self.record.leaves(line, outputs.into_iter().map(of).collect());
             }
-            Err(error) => self.books.fails(line, error),
+            Err(error) => self.record.fails(line, error),
         }
     }
 
@@ -299,8 +302,8 @@ impl<'s> Runner<'s> {
         let packets: Vec<(u32, &[u8])> =
             burst.iter().map(|(_, port, data)| (*port, data.as_slice())).collect();
         let mut batch = Batch::default();
-        self.switch.expire(self.books.now);
-        self.switch.process_batch(&packets, self.books.now, &mut batch);
+        self.switch.expire(self.record.now);
+        self.switch.process_batch(&packets, self.record.now, &mut batch);
         self.switch.answer_entry_changes();
         for (position, (line, ..)) in burst.iter().enumerate() {
             let of = |(from, port, packet): (usize, u32, &[u8])| {
@@ -308,8 +311,8 @@ impl<'s> Runner<'s> {
             };
             let mut errors = batch.errors().iter();
             match errors.find(|(failed, _)| *failed == position) {
-                None => self.books.leaves(*line, batch.sent().filter_map(of).collect()),
-                Some((_, error)) => self.books.fails(*line, error.clone()),
+                None => self.record.leaves(*line, batch.sent().filter_map(of).collect()),
+                Some((_, error)) => self.record.fails(*line, error.clone()),
             }
         }
     }
@@ -337,9 +340,10 @@ impl<'s> Runner<'s> {
             }
             StatementKind::Remove { handle } => self.remove(handle),
             StatementKind::Wait => {
-                self.books.now += Duration::from_secs(1);
+                self.record.now += Duration::from_secs(1);
                 Ok(())
             }
+            StatementKind::ExpireTime { profile, time } => self.expire_time(*profile, *time),
             StatementKind::CheckCounter { counter, cell, condition } => {
                 self.check_counter(line, counter, cell, *condition)
             }
@@ -360,12 +364,22 @@ impl<'s> Runner<'s> {
         }
     }
 
+    /// Sets the timeout of an expire time profile. It applies to entries to which the profile is
+    /// assigned from now on.
+    fn expire_time(&self, profile: u64, time: Duration) -> Result<(), StfError> {
+        if self.switch.program().architecture != Architecture::Pna {
+            return Err(StfError::NoExpireTimes);
+        }
+        self.switch.set_expire_time_profile(profile, Some(time));
+        Ok(())
+    }
+
     /// Returns the number of a port.
     fn port(&mut self, port: &PortOperand) -> Result<u32, StfError> {
         let number = strings::port(self.switch.translated(), port)?;
         if let PortOperand::Text(text) = port {
             let name = || format!("port {text:?} ({number})");
-            self.books.report.port_names.entry(number).or_insert_with(name);
+            self.record.report.port_names.entry(number).or_insert_with(name);
         }
         Ok(number)
     }
@@ -396,7 +410,7 @@ impl<'s> Runner<'s> {
         // passes on 10000 minus the priority. Without a priority, BMv2's command line parses the
         // last argument as one and fails.
         if known.is_some_and(resolve::has_priorities) && priority.is_none() {
-            // An unknown name is the more serious error, because it ends the script.
+            // An unknown name takes precedence over this error, because it ends the script.
             self.matches(id, matches)?;
             return Err(ControlError::PriorityMissing.into());
         }
@@ -409,9 +423,9 @@ impl<'s> Runner<'s> {
 
     /// Sets the default action of a table.
     ///
-    /// p4c's runner looks up table and action, but passes their names to BMv2's command line as
-    /// they were written. The command line accepts a full name, or the part of a full name after a
-    /// dot if it matches only one object.
+    /// p4c's runner looks up the table and the action, but passes their names on to BMv2's command
+    /// line as the script writes them. The command line accepts a full name, or the part of a full
+    /// name after a dot if it matches only one object.
     fn set_default(&mut self, table: &str, action: &Call) -> Result<(), StfError> {
         let program = self.switch.program();
         let id = resolve::table(program, table)?;
@@ -438,8 +452,8 @@ impl<'s> Runner<'s> {
         }
     }
 
-    /// Inserts an entry into a table and returns its handle. Returns `None` if the entry exists
-    /// already, which BMv2 does not treat as an error either.
+    /// Inserts an entry into a table and returns its handle. Returns `None` if the table already
+    /// contains the entry, which is not an error on BMv2 either.
     fn insert(
         &mut self,
         line: usize,
@@ -458,17 +472,18 @@ impl<'s> Runner<'s> {
         } else {
             0
         };
-        // BMv2 closes tables that have entries in the program, constant or not (`P4Objects.cpp`).
+        // BMv2 refuses new entries for tables with entries in the program, whether they are
+        // constant or not (`P4Objects.cpp`).
         let is_closed = !table.entries.is_empty();
         let matches = self.matches(id, matches)?;
         if is_closed {
             return Err(ControlError::Constant("the list of entries").into());
         }
         let entry = TableEntry { matches, priority, action, idle_timeout: None };
-        let added = match self.switch.add_entry(id, entry.clone(), self.books.now) {
+        let added = match self.switch.add_entry(id, entry.clone(), self.record.now) {
             // The newer value replaces the older one in a BPF map (`BPF_ANY`).
             Err(ControlError::Duplicate) if self.is_for_bpf => {
-                self.switch.modify_entry(id, entry, self.books.now)
+                self.switch.modify_entry(id, entry, self.record.now)
             }
             added => added,
         };
@@ -485,7 +500,7 @@ impl<'s> Runner<'s> {
                 Ok(Some(handle))
             }
             Err(ControlError::Duplicate) => {
-                self.books.report.notes.push((line, "this entry exists already".to_owned()));
+                self.record.report.notes.push((line, "this entry exists already".to_owned()));
                 Ok(None)
             }
             Err(error) => Err(error.into()),
@@ -545,7 +560,7 @@ impl<'s> Runner<'s> {
                         format!("clone session {session}: ports [{}]{group}", ports.join(", "))
                     }
                 };
-                self.books.report.values.push((line, text));
+                self.record.report.values.push((line, text));
             }
             StatementKind::GroupCreate { group } => {
                 self.groups.entry(*group).or_default();
@@ -637,7 +652,8 @@ impl<'s> Runner<'s> {
         Ok(())
     }
 
-    /// Returns a table that uses an action profile. Its actions are those of the profile.
+    /// Returns a table that uses the given action profile. The table's actions are also those of
+    /// the profile.
     fn table_of(&self, profile: ExternId) -> Option<TableId> {
         let uses = |implementation: &TableImplementation| {
             let (TableImplementation::ActionProfile(id) | TableImplementation::ActionSelector(id)) =

@@ -1,8 +1,9 @@
-//! The strings of translated types in scripts, and the numbers that replace them in a switch.
+//! Translates the strings in scripts, which stand for values of translated types, to the numbers
+//! that the switch uses.
 //!
-//! A string has the number that the program assigns to it. Without one, it has the smallest number
-//! that no other string has and that the script does not use, so that a script may mix strings and
-//! numbers.
+//! If the program assigns a number to a string, the string has that number. Otherwise it has the
+//! smallest number that no other string has and that does not occur in the script, so a script may
+//! mix strings and numbers.
 
 use super::StfError;
 use super::resolve;
@@ -12,8 +13,8 @@ use ir::bits::Bits;
 use ir::{Program, TableId};
 use pipeline::Translated;
 
-/// Returns the number of a string. `of` is the type of the key, parameter or port that `what`
-/// names.
+/// Returns the number for the string `text`. `of` is the translated type, or `None` if the value
+/// has no such type. `what` returns a description of the key, parameter or port for error messages.
 pub(super) fn number(
     translated: &Translated,
     of: Option<TranslatedTypeId>,
@@ -24,7 +25,7 @@ pub(super) fn number(
     Ok(translated.number(of, text.as_bytes())?)
 }
 
-/// Returns the number of a port.
+/// Returns the number of a port, which is translated if the script has a string for it.
 pub(super) fn port(translated: &Translated, port: &PortOperand) -> Result<u32, StfError> {
     let text = match port {
         PortOperand::Number(number) => return Ok(*number),
@@ -36,11 +37,12 @@ pub(super) fn port(translated: &Translated, port: &PortOperand) -> Result<u32, S
     number.ok_or_else(|| StfError::NoText { what: what(), text: text.clone() })
 }
 
-/// Returns the number of a port at which packets arrive before a script runs.
+/// Returns the number of a port before the script runs, for packets that arrive there in addition
+/// to those of the script.
 ///
 /// # Errors
-/// Returns an error if the port is a string and the program has no strings for ports, or no number
-/// left for it.
+/// Returns an error if the port is a string and the program has no strings for ports, or if no
+/// number is left for the string.
 pub fn port_before(
     program: &Program,
     translated: &Translated,
@@ -51,8 +53,9 @@ pub fn port_before(
     port(translated, operand)
 }
 
-/// Reserves the numbers that statements use for values of translated types, so that these are
-/// assigned to no string. What the program does not have is reported when the statement runs.
+/// Reserves the numbers that statements use for values of translated types, so that no string is
+/// translated to one of them. Names that the program does not have are ignored here, and reported
+/// when the statement runs.
 pub(super) fn reserve<'s>(
     program: &Program,
     translated: &Translated,
@@ -65,7 +68,7 @@ pub(super) fn reserve<'s>(
     statements.for_each(|statement| reservation.statement(statement));
 }
 
-/// The reservation of the numbers in a script.
+/// The state of reserving the numbers in a script.
 struct Reservation<'p> {
     program: &'p Program,
     translated: &'p Translated,
@@ -108,6 +111,7 @@ impl Reservation<'_> {
             | StatementKind::Remove { .. }
             | StatementKind::CheckCounter { .. }
             | StatementKind::Wait
+            | StatementKind::ExpireTime { .. }
             | StatementKind::MirroringAddGroup { .. }
             | StatementKind::MirroringDelete { .. }
             | StatementKind::MirroringGet { .. }

@@ -4,6 +4,7 @@ mod queues;
 mod senders;
 mod sources;
 mod strings;
+mod times;
 
 use super::*;
 use p4lang::diagnostic::Style;

@@ -1,32 +1,32 @@
-//! Compares the reports of one script that was run in several ways, by the interpreter and by the
-//! variants of machine code. All must have the same results.
+//! Compares the reports of a script that was run in several ways: by the interpreter and by the
+//! variants of machine code. All ways must have the same results.
 
 use super::{Failure, Report, report};
 use pipeline::{Digest, Way};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The results of one run of a script, in which all packets were processed in the same way.
+/// The results of one run of a script, during which all packets were processed in the same way.
 #[derive(Clone, Debug)]
 pub struct Ran {
-    /// The way in which all packets were processed.
+    /// The way in which packets were processed, such as by the interpreter.
     pub way: Way,
     /// Whether packets of consecutive statements arrived as a burst ([`super::Options::together`]).
     pub together: bool,
     /// The report of the run.
     pub report: Report,
-    /// The digests that packets sent to the control plane. Those of the first switch come first.
+    /// The digests that packets sent to the control plane, ordered by switch.
     pub digests: Vec<Digest>,
 }
 
-/// A line of a script with different results when the program is run in two ways.
+/// A line of a script for which running the program in two different ways had different results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
-    /// The line of the packet or statement. Zero if the results belong to no line.
+    /// The line of the packet or statement, or zero if the results cannot be assigned to a line.
     pub line: usize,
     /// Whether packets of consecutive statements arrived as a burst.
     pub together: bool,
-    /// The two ways, each with its results for the line as text.
+    /// The two ways in which the program was run, each with the results for this line as text.
     pub found: [(Way, String); 2],
 }
 
@@ -42,9 +42,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// Compares the results of all runs of a script with those of the first run. For each run that
-/// differs from it, the first line with a difference is returned. Runs with bursts are compared
-/// with each other only, since their packets arrive at other times.
+/// Compares the results of all runs of a script with those of the first run. Returns the first
+/// differing line of each run that has a difference. Runs with bursts are compared only with each
+/// other, since their packets arrive at different times.
 #[must_use]
 pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     let mut failures = Vec::new();
@@ -77,7 +77,8 @@ pub fn disagreements(runs: &[Ran]) -> Vec<Failure> {
     failures
 }
 
-/// Returns the results of a run by the line to which they belong, those of a line in order.
+/// Groups the results of a run by the line to which they belong. The results of a line keep their
+/// order.
 fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
     let Report { sent, causes, failures, values, left, source_hash, .. } = &ran.report;
     let mut lines: BTreeMap<usize, Vec<String>> = BTreeMap::new();
@@ -98,7 +99,7 @@ fn by_line(ran: &Ran) -> BTreeMap<usize, Vec<String>> {
         match failure {
             Failure::Run { line, error } => say(*line, error.to_string()),
             Failure::Counter { line, got, .. } => say(*line, got.to_string()),
-            // The packets in `sent` determine these failures.
+            // These failures follow from the packets in `sent`, which are compared already.
             Failure::Different { .. }
             | Failure::Missing { .. }
             | Failure::Unexpected { .. }

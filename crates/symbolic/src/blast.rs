@@ -1,7 +1,7 @@
-//! The translation of terms to propositional formulas (bit-blasting), by Tseitin's encoding.
+//! Translates terms to propositional formulas (bit-blasting), by Tseitin's encoding.
 //!
-//! Each bit of a term becomes a literal. Bits that are constant, or equal to a bit that is there
-//! already, need no variable, and equal gates are one. An input has variables only for the bits
+//! Each bit of a term becomes a literal. Constant bits, and bits that equal one already translated,
+//! need no new variable, and equal gates are created once. An input has variables only for the bits
 //! that a query mentions.
 
 mod arithmetic;
@@ -18,36 +18,39 @@ use ir::bits::Bits;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// A limit that a query reached.
+/// The limit at which the solver or the translation gave up a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Limit {
-    /// The number of conflicts.
+    /// The solver had this number of conflicts.
     #[error("the solver gave up after {0} conflicts")]
     Conflicts(u64),
-    /// The number of clauses of a formula.
+    /// The formula has more than this number of clauses.
     #[error("the formula has more than {0} clauses, which is the limit")]
     Clauses(u64),
-    /// The width of factors or of a dividend and its divisor, in bits, if both are unknown.
+    /// A product, quotient or remainder has two unknown operands that are too wide. This is their
+    /// number of bits.
     #[error("a product or quotient of two unknowns of {0} bits is not solved")]
     Product(u32),
 }
 
-/// The bits of a term from the least significant one on.
+/// The literals for the bits of a term, from the least significant one on.
 type Word = Arc<[Literal]>;
 
-/// The translation of the terms of one context.
+/// The bit-blaster: translates the terms of one context and remembers the translations.
 pub struct Blaster {
     gates: Gates,
     fill: Fill,
     words: HashMap<Term, Word>,
-    /// The bits of inputs that have a variable.
+    /// For each input, the literals of the bits that a query has mentioned.
     inputs: BTreeMap<InputId, Vec<Option<Literal>>>,
-    /// Quotients and remainders by dividend and divisor, which one circuit computes.
+    /// The quotient and the remainder for each pair of dividend and divisor. One circuit computes
+    /// both.
     divisions: HashMap<(Term, Term), (Word, Word)>,
 }
 
 impl Blaster {
-    /// Returns a translation without terms, for a formula of at most `clauses` clauses.
+    /// Returns a bit-blaster for a formula of at most `clauses` clauses. `fill` decides the values
+    /// of bits that a query leaves open.
     pub fn new(solver: &mut dyn Solver, fill: Fill, clauses: u64) -> Self {
         Self {
             gates: Gates::new(solver, clauses),
@@ -64,7 +67,7 @@ impl Blaster {
         self.gates.clauses()
     }
 
-    /// Returns the literal that holds exactly if a condition is one.
+    /// Translates a condition, and returns the literal that is true exactly if the condition holds.
     ///
     /// # Errors
     ///
@@ -81,7 +84,7 @@ impl Blaster {
         Ok(word.first().copied().unwrap_or(!self.gates.truth()))
     }
 
-    /// Returns the literals of a term's bits, from the least significant one on.
+    /// Translates a term, and returns the literals of its bits, from the least significant one on.
     ///
     /// # Errors
     ///
@@ -95,7 +98,8 @@ impl Blaster {
         Ok(self.word(terms, solver, term)?.to_vec())
     }
 
-    /// Returns the values of the inputs that have variables, after the solver found a model.
+    /// Returns the values of the inputs that have variables, in the model that the solver has
+    /// found.
     #[must_use]
     pub fn model(&self, terms: &Terms, solver: &dyn Solver) -> Model {
         let mut model = Model::new();
@@ -116,7 +120,7 @@ impl Blaster {
         model
     }
 
-    /// Translates a term after its operands, without recursion, since terms nest deeply.
+    /// Translates a term after its operands. It uses no recursion, because terms nest deeply.
     fn word(&mut self, terms: &Terms, solver: &mut dyn Solver, root: Term) -> Result<Word, Limit> {
         if let Some(word) = self.words.get(&root) {
             return Ok(word.clone());
@@ -144,7 +148,7 @@ impl Blaster {
         Ok(self.operand(root))
     }
 
-    /// Returns the literals of a term that was translated.
+    /// Returns the literals of a term that is already translated.
     fn operand(&self, term: Term) -> Word {
         self.words.get(&term).cloned().unwrap_or_else(|| Arc::from([]))
     }
@@ -168,7 +172,7 @@ impl Blaster {
             .collect()
     }
 
-    /// Translates a term whose operands were translated.
+    /// Translates a term whose operands are already translated.
     fn translate(
         &mut self,
         terms: &Terms,

@@ -1,64 +1,69 @@
-//! The equivalence of two programs: whether they transmit the same packets for all packets and
-//! configurations, or a packet and a configuration for which they do not.
+//! The equivalence of two programs: whether they transmit the same packets, for all received
+//! packets and all configurations. Otherwise, a packet and a configuration for which they differ.
 //!
-//! Both programs are executed on the same packet, or on the same sequence of packets. What a control
-//! plane writes into tables, registers and sessions of the same name is the same for both (module
-//! `pairing`). The solver then looks for a packet and a configuration, which have a layout: the ends that the packet comes to in both
-//! programs, the headers that are emitted there and their lengths. Under a layout, the outputs are
-//! two lists of terms. If they cannot differ, the layout is excluded, and the next one is examined
-//! until there are none.
+//! Both programs are executed on the same packet, or on the same sequence of packets. The control
+//! plane writes the same contents into tables, registers and sessions that have the same name in
+//! both (module `pairing`). The solver then looks for any packet and configuration. They have a
+//! layout: the ways in which both programs dispose of the packet, the headers that they emit, and
+//! the lengths of these. With the layout fixed, the outputs of each program are a list of terms. If
+//! these lists cannot differ, the layout is excluded and another one is examined, until there is
+//! none left.
 //!
-//! Bits that are undefined in one of the programs are no difference.
+//! Bits that are undefined in one of the programs do not count as a difference.
 
 mod layout;
 mod pairing;
 
 use crate::evaluate::{Evaluation, KnownBits, Model};
-use crate::execute::{Bounds, Execution, execute, execute_beside};
+use crate::execute::{Bounds, Execution, Hashed, execute, execute_beside};
 use crate::expected;
 use crate::generated::{Exchange, Output, Test};
 use crate::query::{Answer, Context, Fill, Settings};
-use crate::realise::{Unrealised, Written, realise};
+use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
 use crate::search::{Options, SearchError};
 use crate::term::{Operation, Source, Term, Terms};
 use ir::Program;
-use layout::Layout;
+use ir::bits::Bits;
+use layout::{Layout, Sent};
+use pairing::Paired;
 
-/// The number of layouts after which the comparison is given up.
+/// The number of layouts after which the comparison gives up.
 const LAYOUTS: usize = 4_096;
 
-/// The largest width of the number of a clone session or multicast group.
-const NUMBER: u32 = 32;
+/// The largest number of pairs of hashes for which the solver is told explicitly that equal data
+/// have equal hashes.
+const HASHES: usize = 256;
 
-/// The first number of the inputs of the second program.
+/// The number at which the inputs of the second program begin.
 const SECOND: u64 = 1 << 32;
 
-/// Whether two programs are equivalent.
+/// The result of comparing two programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Equivalence {
-    /// The programs transmit the same packets.
+    /// The programs transmit the same packets in all cases.
     Equal {
         /// The number of layouts that were compared.
         layouts: usize,
     },
     /// The programs transmit different packets.
     Different(Box<Difference>),
-    /// Neither was found, for this reason.
+    /// The comparison found neither a proof nor a difference, for this reason.
     Undecided(String),
 }
 
-/// A packet and a configuration for which two programs transmit different packets.
+/// A packet and a configuration for which two programs transmit different packets, as a test of
+/// each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The test of the first program, with its outputs.
+    /// The test for the first program, with the outputs expected of it.
     pub first: Test,
-    /// The test of the second program, with the same packet and its own outputs.
+    /// The test for the second program: the same packet, with the outputs expected of this program.
     pub second: Test,
 }
 
-/// Compares two programs on sequences of up to `options.packets` packets, which pass the program
-/// `options.passes` times at most.
+/// Compares two programs on sequences of up to `options.packets` packets. Each packet passes
+/// through a program at most `options.passes` times.
 ///
 /// # Errors
 ///
@@ -69,14 +74,14 @@ pub fn equivalent(
     second: &Program,
     options: &Options,
 ) -> Result<Equivalence, SearchError> {
-    let bounds = Bounds { packets: options.packets, passes: options.passes };
+    let bounds = Bounds { packets: options.packets, passes: options.passes, until: None };
     let mut left = execute(first, bounds)?;
-    let terms = std::mem::take(&mut left.terms);
-    let mut right = execute_beside(second, bounds, terms, SECOND)?;
+    let mut right = execute_beside(second, bounds, &mut left, SECOND)?;
     let mut terms = std::mem::take(&mut right.terms);
-    let paired = pairing::assumptions(&mut terms, [(first, &left), (second, &right)]);
+    let paired = pairing::pair(&mut terms, [(first, &left), (second, &right)]);
+    let lemmas = equal_hashes(&mut terms, [&left.hashes, &right.hashes]);
     left.terms = terms;
-    let paired = match paired {
+    let Paired { assumed, selected_apart } = match paired {
         Ok(paired) => paired,
         Err(reason) => return Ok(Equivalence::Undecided(reason)),
     };
@@ -86,13 +91,16 @@ pub fn equivalent(
         ..Settings::default()
     };
     let mut context = Context::new(settings);
-    for condition in left.assumptions.iter().chain(&right.assumptions).chain(&paired) {
+    for condition in
+        left.assumptions.iter().chain(&right.assumptions).chain(&assumed).chain(&lemmas)
+    {
         context.assert(&left.terms, *condition);
     }
     let comparison = Comparison {
         programs: [first, second],
         restrictions: [Restrictions::new(first), Restrictions::new(second)],
         executions: [left, right],
+        selected_apart,
         context,
         undecided: None,
     };
@@ -102,29 +110,19 @@ pub fn equivalent(
 struct Comparison<'p> {
     programs: [&'p Program; 2],
     restrictions: [Restrictions; 2],
-    /// The executions. The first one has the terms of both.
+    /// The executions of the two programs. The first one holds the terms of both.
     executions: [Execution; 2],
+    /// The conditions under which the programs select members of action selectors by different
+    /// values.
+    selected_apart: Vec<Term>,
     context: Context,
-    /// The reason why a layout was not decided.
+    /// The first reason why the comparison may not report that the programs are equal.
     undecided: Option<String>,
 }
 
 impl Comparison<'_> {
     fn run(mut self) -> Result<Equivalence, SearchError> {
-        let cuts: Vec<Term> =
-            self.executions.iter().flat_map(|one| &one.cuts).map(|cut| cut.guard).collect();
-        let mut cut = self.terms().any(&cuts);
-        if !matches!(self.solve(&[cut])?, Answer::Unsat(_)) {
-            let reasons = self.executions.iter().flat_map(|one| &one.cuts);
-            let reason = reasons.map(|cut| cut.reason.as_str()).next().unwrap_or_default();
-            self.undecided = Some(format!("packets are not followed to their end ({reason})"));
-        }
-        let apart = self.copied_apart();
-        if !matches!(self.solve(&[apart])?, Answer::Unsat(_)) {
-            let reason = "copies to different clone sessions or multicast groups are not compared";
-            self.undecided = Some(reason.to_owned());
-            cut = self.terms().or(cut, apart);
-        }
+        let cut = self.not_followed()?;
         let followed = self.terms().not(cut);
         let mut layouts = 0;
         while layouts < LAYOUTS {
@@ -147,24 +145,33 @@ impl Comparison<'_> {
         Ok(Equivalence::Undecided(reason))
     }
 
-    /// Returns the condition under which the programs copy to different clone sessions, or to
-    /// different multicast groups. In an execution, all sessions have the same member, and so have
-    /// all groups, so the outputs do not show that a control plane may give them different ones.
-    fn copied_apart(&mut self) -> Term {
-        let [left, right] = &mut self.executions;
-        let Execution { terms, copies, .. } = left;
-        let mut apart = terms.truth(false);
-        for one in copies.iter() {
-            for other in right.copies.iter().filter(|other| other.is_group == one.is_group) {
-                let both = terms.and(one.on, other.on);
-                let (number, other) =
-                    (terms.resize(one.number, NUMBER), terms.resize(other.number, NUMBER));
-                let differ = terms.not_equal(number, other);
-                let here = terms.and(both, differ);
-                apart = terms.or(apart, here);
+    /// Returns the condition under which the execution stops following a packet. If there are such
+    /// packets, records the reason.
+    fn not_followed(&mut self) -> Result<Term, SearchError> {
+        let cuts = self.executions.iter().flat_map(|one| &one.cuts);
+        let mut cuts: Vec<(Term, String)> = cuts
+            .map(|cut| {
+                (cut.guard, format!("packets are not followed to their end ({})", cut.reason))
+            })
+            .collect();
+        let selected_apart = std::mem::take(&mut self.selected_apart);
+        let reason = "members of action selectors that are selected by different values are not \
+                      compared";
+        cuts.push((self.terms().any(&selected_apart), reason.to_owned()));
+        let mut reached = Vec::new();
+        for (guard, reason) in cuts {
+            if !matches!(self.solve(&[guard])?, Answer::Unsat(_)) {
+                self.give_up(reason);
+                reached.push(guard);
             }
         }
-        apart
+        Ok(self.terms().any(&reached))
+    }
+
+    /// Records the reason why the comparison may not report that the programs are equal, unless
+    /// there is one already.
+    fn give_up(&mut self, reason: String) {
+        self.undecided.get_or_insert(reason);
     }
 
     fn terms(&mut self) -> &mut Terms {
@@ -175,16 +182,18 @@ impl Comparison<'_> {
         Ok(self.context.solve(&self.executions[0].terms, conditions)?)
     }
 
-    /// Compares the programs for packets and configurations with the layout of a model, and excludes
-    /// the layout afterwards. Returns a difference if there is one among the packets that are
-    /// followed to their end: of the others, such as those that a meter does not mark green, no
-    /// output is known.
+    /// Compares the programs for all packets and configurations with the same layout as `model`,
+    /// and excludes the layout afterwards. Returns a difference, if there is one.
+    ///
+    /// Only packets that are followed to their end are compared. For others, such as those that a
+    /// meter does not mark green, no output is known.
     fn layout(&mut self, model: Model, followed: Term) -> Result<Option<Difference>, SearchError> {
         let mut evaluation = Evaluation::new(model);
         let mut layout = Layout::default();
         let mut terms = std::mem::take(self.terms());
         let [left, right] = &self.executions;
         let mut differs = Ok(terms.truth(false));
+        let mut all_outputs = Vec::new();
         for (first, second) in left.arrivals().zip(right.arrivals()) {
             let outputs = [
                 layout.outputs(&mut terms, &mut evaluation, &first.ends, first.length),
@@ -195,12 +204,13 @@ impl Comparison<'_> {
                 (Ok(before), Ok(here)) => Ok(terms.or(before, here)),
                 (Err(reason), _) | (_, Err(reason)) => Err(reason),
             };
+            all_outputs.push(outputs);
         }
         *self.terms() = terms;
         let differs = match differs {
             Ok(differs) => differs,
             Err(reason) => {
-                self.undecided = Some(reason);
+                self.give_up(reason);
                 self.exclude(&layout.conditions);
                 return Ok(None);
             }
@@ -209,14 +219,19 @@ impl Comparison<'_> {
         match self.solve(&wanted)? {
             Answer::Unsat(_) => self.exclude(&layout.conditions),
             Answer::OutOfBudget(limit) => {
-                self.undecided = Some(limit.to_string());
+                self.give_up(limit.to_string());
                 self.exclude(&layout.conditions);
             }
-            Answer::Model(model) => match self.difference(model) {
+            Answer::Model(model) => match self.difference(model.clone()) {
                 Ok(Some(difference)) => return Ok(Some(difference)),
                 Ok(None) | Err(Unrealised::Unknown) => {
+                    let conditions = [layout.conditions.as_slice(), &[followed]].concat();
+                    let found = self.difference_in_known(model, &all_outputs, &conditions)?;
+                    if found.is_some() {
+                        return Ok(found);
+                    }
                     let reason = "outputs that differ depend on undefined values";
-                    self.undecided = Some(reason.to_owned());
+                    self.give_up(reason.to_owned());
                     self.exclude(&layout.conditions);
                 }
                 // The layout is examined again without what the constraints do not permit.
@@ -234,24 +249,66 @@ impl Comparison<'_> {
         Ok(None)
     }
 
-    /// Asserts that conditions do not all hold.
+    /// Asserts that not all of these conditions hold together.
     fn exclude(&mut self, conditions: &[Term]) {
         let all = self.terms().all(conditions);
         let not = self.terms().not(all);
         self.context.assert(&self.executions[0].terms, not);
     }
 
-    /// Returns the tests of a model if the outputs that are expected of both programs differ.
-    fn difference(&mut self, mut model: Model) -> Result<Option<Difference>, Unrealised> {
+    /// Looks for another difference in the layout of `model`: one in bits that do not depend on
+    /// undefined values.
+    fn difference_in_known(
+        &mut self,
+        model: Model,
+        outputs: &[[Vec<Sent>; 2]],
+        conditions: &[Term],
+    ) -> Result<Option<Difference>, SearchError> {
+        let mut known = self.known_bits(model);
+        let terms = self.terms();
+        let mut differs = terms.truth(false);
+        for outputs in outputs {
+            let here = layout::differ_in_known(terms, &mut known, outputs);
+            differs = terms.or(differs, here);
+        }
+        match self.solve(&[conditions, &[differs]].concat())? {
+            Answer::Model(model) => Ok(self.difference(model).ok().flatten()),
+            Answer::Unsat(_) | Answer::OutOfBudget(_) => Ok(None),
+        }
+    }
+
+    /// Chooses a value for each input that a model leaves open.
+    fn complete(&self, model: &mut Model) {
         let terms = &self.executions[0].terms;
+        // No time passes where that makes no difference.
+        for time in self.executions.iter().flat_map(|execution| execution.times.inputs()) {
+            if let Operation::Input(id) = terms.operation(time)
+                && !model.contains(id)
+            {
+                model.set(terms, id, &Bits::zero(terms.width_of(time), false));
+            }
+        }
         for input in terms.inputs() {
             if let (Source::Chosen, Operation::Input(id)) =
                 (input.origin.source, terms.operation(input.term))
             {
-                self.context.complete(terms, &mut model, id);
+                self.context.complete(terms, model, id);
             }
         }
-        let mut known = KnownBits::new(model);
+    }
+
+    /// Returns the evaluation of known bits under a model, after choosing a value for each input
+    /// that a test can choose.
+    fn known_bits(&self, mut model: Model) -> KnownBits {
+        self.complete(&mut model);
+        KnownBits::new(model)
+    }
+
+    /// Makes a test of a model for each program. Returns them if the expected outputs of the
+    /// programs really differ.
+    fn difference(&mut self, model: Model) -> Result<Option<Difference>, Unrealised> {
+        let mut known = self.known_bits(model);
+        let terms = &self.executions[0].terms;
         let mut sides = Vec::new();
         for execution in &self.executions {
             let mut exchanges = Vec::new();
@@ -266,6 +323,11 @@ impl Comparison<'_> {
         let differ =
             |(left, right): (&Exchange, &Exchange)| contradict(&left.outputs, &right.outputs);
         let Some(at) = first.iter().zip(second.iter()).position(differ) else { return Ok(None) };
+        // Time passes for both, even if the entries of only one program expire.
+        for (left, right) in first.iter_mut().zip(second.iter_mut()) {
+            let seconds = left.seconds.max(right.seconds);
+            (left.seconds, right.seconds) = (seconds, seconds);
+        }
         // The packets after the first difference show nothing.
         first.truncate(at + 1);
         second.truncate(at + 1);
@@ -276,17 +338,20 @@ impl Comparison<'_> {
         let mut test = Test {
             number: 1,
             goal: "the programs differ".to_owned(),
+            expire_times: Vec::new(),
             entries: Vec::new(),
             defaults: Vec::new(),
             registers: Vec::new(),
             sessions: Vec::new(),
             groups: Vec::new(),
             earlier: Vec::new(),
+            seconds: last_of_first.seconds,
             port: last_of_first.port,
             packet: last_of_first.packet,
             outputs: Vec::new(),
         };
-        for Written { entries, defaults, registers, sessions, groups } in written {
+        for Written { expire_times, entries, defaults, registers, sessions, groups } in written {
+            add_missing(&mut test.expire_times, expire_times);
             add_missing(&mut test.entries, entries);
             add_missing(&mut test.defaults, defaults);
             add_missing(&mut test.registers, registers);
@@ -309,22 +374,44 @@ impl Comparison<'_> {
         }))
     }
 
-    /// Returns what the control plane writes for one of the programs.
+    /// Returns what the control plane writes for the program `side` of the two.
     fn realised(&mut self, side: usize, known: &mut KnownBits) -> Result<Written, Unrealised> {
         let [left, right] = &mut self.executions;
         let [first, second] = &self.restrictions;
         if side == 0 {
-            return realise(self.programs[0], first, left, known);
+            return realise(self.programs[0], first, left, known, Losing::Absent);
         }
         // An execution is realised with its terms, which are those of both.
         std::mem::swap(&mut left.terms, &mut right.terms);
-        let written = realise(self.programs[1], second, right, known);
+        let written = realise(self.programs[1], second, right, known, Losing::Absent);
         std::mem::swap(&mut left.terms, &mut right.terms);
         written
     }
 }
 
-/// Adds what a list lacks.
+/// Returns the conditions that hashes of equal data are equal. They always hold, but the solver
+/// does not find this out by itself from two long circuits.
+fn equal_hashes(terms: &mut Terms, [left, right]: [&[Hashed]; 2]) -> Vec<Term> {
+    let mut lemmas = Vec::new();
+    for one in left {
+        for other in right {
+            let is_alike = one.algorithm == other.algorithm
+                && terms.width_of(one.data) == terms.width_of(other.data);
+            if !is_alike || one.hash == other.hash || lemmas.len() >= HASHES {
+                continue;
+            }
+            let same_data = terms.equal(one.data, other.data);
+            let same_hash = terms.equal(one.hash, other.hash);
+            let lemma = terms.implies(same_data, same_hash);
+            if terms.truth_of(lemma) != Some(true) {
+                lemmas.push(lemma);
+            }
+        }
+    }
+    lemmas
+}
+
+/// Appends those elements of `more` that `all` does not contain.
 fn add_missing<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
     for one in more {
         if !all.contains(&one) {
@@ -333,13 +420,24 @@ fn add_missing<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
     }
 }
 
-/// Returns whether outputs, which are sorted by port, differ in what is defined.
+/// Returns whether the outputs of two programs contradict each other in their defined bits, in
+/// whichever order they are transmitted.
 fn contradict(first: &[Output], second: &[Output]) -> bool {
-    let differ = |(left, right): (&Output, &Output)| {
-        let digits = || left.digits.chars().zip(right.digits.chars());
-        left.port != right.port
-            || left.digits.len() != right.digits.len()
-            || digits().any(|(left, right)| left != right && left != '*' && right != '*')
-    };
-    first.len() != second.len() || first.iter().zip(second).any(differ)
+    let second: Vec<&Output> = second.iter().collect();
+    first.len() != second.len() || !can_be_same(first, &second)
+}
+
+/// Returns whether the outputs of one program can be matched one to one with equal outputs of the
+/// other.
+fn can_be_same(first: &[Output], second: &[&Output]) -> bool {
+    let Some((one, rest)) = first.split_first() else { return true };
+    second.iter().enumerate().any(|(position, other)| {
+        let digits = || one.digits.chars().zip(other.digits.chars());
+        let is_same = one.port == other.port
+            && one.digits.len() == other.digits.len()
+            && digits().all(|(one, other)| one == other || one == '*' || other == '*');
+        let mut left = second.to_vec();
+        left.remove(position);
+        is_same && can_be_same(rest, &left)
+    })
 }

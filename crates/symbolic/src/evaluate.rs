@@ -1,4 +1,4 @@
-//! The value of a term under a model: all bits of it, or those that undefined inputs cannot change.
+//! Evaluates terms under a model: all bits of a term, or those that undefined inputs cannot change.
 
 mod known;
 
@@ -9,7 +9,7 @@ use ir::bits::Bits;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-/// Values of inputs. An input without a value is zero.
+/// An assignment of values to inputs. An input that is not assigned is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Model {
     values: BTreeMap<InputId, Bits>,
@@ -22,7 +22,7 @@ impl Model {
         Self::default()
     }
 
-    /// Sets the value of an input, which is cast to `bit` of the input's width.
+    /// Sets the value of an input. The value is cast to the width of the input, as a `bit`.
     pub fn set(&mut self, terms: &Terms, input: InputId, value: &Bits) {
         self.values.insert(input, value.cast(terms.input_of(input).width, false));
     }
@@ -34,19 +34,20 @@ impl Model {
         value.unwrap_or_else(|| Bits::zero(terms.input_of(input).width, false))
     }
 
-    /// Returns whether the model has a value of an input.
+    /// Returns whether the model assigns a value to an input.
     #[must_use]
     pub fn contains(&self, input: InputId) -> bool {
         self.values.contains_key(&input)
     }
 
-    /// Returns the inputs that have a value, with their values, in the order of their creation.
+    /// Returns the inputs to which the model assigns a value, with their values, in the order in
+    /// which the inputs were created.
     pub fn values(&self) -> impl Iterator<Item = (InputId, &Bits)> {
         self.values.iter().map(|(input, value)| (*input, value))
     }
 }
 
-/// The values of terms under one model. It remembers the terms that it has computed.
+/// The values of terms under one model. Values that were computed are kept.
 #[derive(Clone, Debug)]
 pub struct Evaluation {
     model: Model,
@@ -66,7 +67,7 @@ impl Evaluation {
         &self.model
     }
 
-    /// Returns the model, without what was computed under it.
+    /// Returns the model, and discards the values that were computed under it.
     #[must_use]
     pub fn into_model(self) -> Model {
         self.model
@@ -80,25 +81,25 @@ impl Evaluation {
         })
     }
 
-    /// Returns whether a condition is one.
+    /// Returns whether a condition holds.
     pub fn holds(&mut self, terms: &Terms, condition: Term) -> bool {
         !self.value(terms, condition).is_zero()
     }
 
-    /// Returns the number of terms whose values are remembered.
+    /// Returns the number of terms whose values are kept.
     #[must_use]
     pub fn remembered(&self) -> usize {
         self.known.len()
     }
 
-    /// Forgets the values of all terms.
+    /// Discards the values that were computed.
     pub fn forget(&mut self) {
         self.known.clear();
     }
 }
 
-/// Computes a term after its operands, without recursion, since terms nest deeply. `compute`
-/// returns the value of a term, or an operand whose value it lacks.
+/// Computes the value of a term after those of its operands. It uses no recursion, because terms
+/// nest deeply. `compute` returns the value of a term, or an operand whose value it needs first.
 fn post_order<V: Clone>(
     terms: &Terms,
     known: &mut HashMap<Term, V>,
@@ -128,7 +129,8 @@ fn post_order<V: Clone>(
     }
 }
 
-/// Returns the value of an operation from those of its operands, or an operand without a value.
+/// Computes an operation from the values of its operands. The error is an operand that has no value
+/// yet.
 fn value_of(
     terms: &Terms,
     model: &Model,

@@ -1,12 +1,15 @@
-//! The execution of a program with terms in place of values.
+//! Executes a program symbolically: with terms in place of values.
 //!
-//! A parser forks by the packet's layout: the position in the packet and the next indexes of
-//! stacks. Everywhere else, paths join again, and values become choices between the values of the
-//! paths. A part of the program that cannot be executed so is a [`Cut`]: the packets that reach it
-//! are not followed further.
+//! A parser forks by the layout of the packet, that is, by the position in the packet and the next
+//! indexes of header stacks. Everywhere else, paths join again, and the value of a variable becomes
+//! a choice between its values on the paths. A part of the program that cannot be executed in this
+//! way is a [`Cut`]: the packets that reach it are not followed further.
 
+mod ageing;
 mod blocks;
+mod boundary;
 mod call;
+mod copies;
 mod ends;
 mod expression;
 mod externs;
@@ -24,8 +27,11 @@ mod table;
 mod v1model;
 mod written;
 
-pub(crate) use ends::{Copied, End, Event, Fate, Members};
-pub(crate) use table::{DefaultChoice, Lookup};
+pub(crate) use ageing::Times;
+pub(crate) use boundary::Boundary;
+pub(crate) use ends::{Copied, End, Event, Fate, Member};
+pub(crate) use hash::Hashed;
+pub(crate) use table::{Configured, DefaultChoice, Lookup, may_be_entry};
 
 use crate::goals::Goals;
 use crate::packet::{self, Packet};
@@ -33,8 +39,10 @@ use crate::query::{Context, Settings};
 use crate::shape::{Leaf, Shapes};
 use crate::state::{Special, State};
 use crate::term::{Origin, Term, Terms};
+use boundary::Boundaries;
 use ir::{Architecture, ExternId, ExternType, FunctionId, Location, Program, TableId, TypeId};
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// A construct that symbolic execution does not follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,19 +56,19 @@ impl Unsupported {
         Self { what: what.into() }
     }
 
-    /// Returns the construct, in words.
+    /// Returns a description of the construct.
     #[must_use]
     pub fn what(&self) -> &str {
         &self.what
     }
 }
 
-/// The reason why an expression or a place has no value.
+/// The reason why the evaluation of an expression or a place stopped without a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Stop {
     /// The parser rejects the packet with an error of the core language.
     Reject(CoreError),
-    /// The construct is not executed.
+    /// The construct is not supported.
     Unsupported(Unsupported),
 }
 
@@ -70,12 +78,12 @@ impl From<Unsupported> for Stop {
     }
 }
 
-/// Returns the stop for a construct that is not executed.
+/// Returns the reason to stop at a construct that is not supported.
 pub(crate) fn unsupported(what: impl Into<String>) -> Stop {
     Stop::Unsupported(Unsupported::new(what))
 }
 
-/// An error that parsers raise themselves (`core.p4`).
+/// An error that parsers raise by themselves, as declared in `core.p4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoreError {
     NoError,
@@ -99,15 +107,19 @@ impl CoreError {
     }
 }
 
-/// Packets that are not followed further.
+/// A point at which the execution stops following packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Cut {
-    /// The condition under which packets reach the cut.
+    /// The condition under which packets reach this point.
     pub(crate) guard: Term,
-    /// The reason, such as `a value set is not executed symbolically`.
+    /// The reason why packets are not followed further, such as
+    /// `a value set is not executed symbolically`.
     pub(crate) reason: String,
     /// The place in the source, if it is known.
     pub(crate) location: Option<Location>,
+    /// Whether the packets were followed to the end of a pass through the program, and only their
+    /// next pass is not.
+    pub(crate) is_between_passes: bool,
 }
 
 /// Bits that a deparser emits.
@@ -116,23 +128,23 @@ pub(crate) struct Emitted {
     /// The condition under which the bits are emitted.
     pub(crate) on: Term,
     pub(crate) value: Term,
-    /// The number of low bits of the value that are emitted; `None` for all of them.
+    /// The number of low bits of `value` that are emitted; `None` for all of them.
     pub(crate) length: Option<Term>,
 }
 
-/// The initial contents of a cell of a register that packets may read.
+/// A read of a register cell that may return the cell's initial contents.
 #[derive(Clone, Debug)]
 pub(crate) struct InitialCell {
-    /// The condition under which the cell is read before packets have written it.
+    /// The condition under which the cell is read before any packet has written it.
     pub(crate) on: Term,
     pub(crate) register: ExternId,
     pub(crate) index: Term,
     pub(crate) value: Term,
-    /// The contents of a cell that nothing has written.
+    /// The contents of the cell if neither the control plane nor a packet has written it.
     pub(crate) unwritten: Term,
 }
 
-/// A write of a register by a packet.
+/// A write to a register by a packet.
 #[derive(Clone, Debug)]
 struct Write {
     on: Term,
@@ -140,92 +152,153 @@ struct Write {
     value: Term,
 }
 
-/// The result of a program's execution.
+/// The result of executing a program symbolically. A "condition" is a term of one bit over the
+/// inputs.
 pub(crate) struct Execution {
     pub(crate) terms: Terms,
     pub(crate) goals: Goals,
-    /// The packets before the last one, in the order in which they are received.
+    /// The boundaries of comparisons; empty if they were not requested.
+    pub(crate) boundaries: Vec<Boundary>,
+    /// The packets before the last one, in the order of their arrival.
     pub(crate) earlier: Vec<Arrival>,
     pub(crate) last: Arrival,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) defaults: BTreeMap<TableId, DefaultChoice>,
     pub(crate) cells: Vec<InitialCell>,
+    /// The hashes that packets compute, with the hashed data.
+    pub(crate) hashes: Vec<Hashed>,
     pub(crate) cuts: Vec<Cut>,
-    /// The copies that packets request.
+    /// The copies of packets that the program requests.
     pub(crate) copies: Vec<Copied>,
-    /// The events of the last packet, such as clones, each with the condition under which it happens.
+    /// The events of the last packet, such as clones, each with the condition under which it
+    /// occurs.
     pub(crate) events: Vec<(Event, Term)>,
-    /// The conditions under which parsers of the last packet end, each with the error.
+    /// The errors with which parsers of the last packet end, each after the condition for it.
     pub(crate) errors: Vec<(Term, Term)>,
-    /// The conditions under which parsers reject packets.
+    /// The conditions under which a transition to `reject`, or an error of the core language, makes
+    /// a parser reject a packet. Rejections by `verify` are not included.
     pub(crate) rejections: Vec<Term>,
-    pub(crate) sessions: Option<Members>,
-    pub(crate) groups: Option<Members>,
+    /// The conditions under which a parser rejects a packet with an error of the core language that
+    /// it raises by itself, such as `PacketTooShort`.
+    pub(crate) failures: Vec<Term>,
+    /// The conditions under which `verify` rejects a packet, with any error.
+    pub(crate) refusals: Vec<Term>,
+    /// The inputs that stand for table entries and default actions of the control plane.
+    pub(crate) configured: Configured,
     /// Conditions that hold for every packet and every configuration that is considered.
     pub(crate) assumptions: Vec<Term>,
-    /// Conditions that hold for tests if they can, so that tests have small port numbers.
+    /// Conditions that a test should satisfy if it can, so that it has small port numbers.
     pub(crate) preferences: Vec<Term>,
-    /// Whether packets may leave a state in which no control plane can put the switch.
+    /// Whether packets may put tables into a state that no control plane can configure.
     pub(crate) exceeds_configurations: bool,
-    /// Whether packets may write registers, or add entries.
+    /// Whether packets may write registers or add entries, so that later packets find another
+    /// state.
     pub(crate) leaves_state: bool,
+    /// The inputs that decide when entries expire.
+    pub(crate) times: Times,
 }
 
 impl Execution {
-    /// Returns all packets, in the order in which they are received.
+    /// Returns all received packets, in the order of their arrival.
     pub(crate) fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
         self.earlier.iter().chain(std::iter::once(&self.last))
     }
 }
 
-/// A received packet with its ends.
+/// A received packet, with all that may become of it.
 pub(crate) struct Arrival {
     /// The port on which the packet is received.
     pub(crate) port: Term,
     /// The length of the received packet in bytes.
     pub(crate) length: Term,
-    /// The bits of the received packet, extended to the length of the longest packet.
+    /// The bits of the received packet. The term is as wide as the longest packet that is
+    /// considered.
     pub(crate) packet: Term,
+    /// The time of arrival, in seconds since the first packet.
+    pub(crate) at: Term,
     pub(crate) ends: Vec<End>,
 }
 
-/// The limits up to which packets are followed.
+/// The number of undefined inputs that are reserved for each block of a package.
+const PART: u64 = 1 << 32;
+
+/// The high bits that mark the numbers of undefined inputs which two compared programs do not
+/// share: those of the first program, and those of the second.
+const NOT_SHARED: [u64; 2] = [1 << 63, 3 << 62];
+
+/// The limits of a symbolic execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
-    /// The number of packets, one after the other.
+    /// The number of packets that the program receives, one after the other.
     pub(crate) packets: u32,
-    /// The number of passes of each packet.
+    /// The largest number of passes of each packet through the program.
     pub(crate) passes: u32,
+    /// The time at which the execution is abandoned; `None` for no limit.
+    pub(crate) until: Option<Instant>,
 }
 
-/// Executes a program for v1model, PSA or PNA on packets, each of which finds the registers and
-/// entries that the packets before it have written.
+/// Executes a program for v1model, PSA or PNA on one or more packets. Each packet finds the
+/// registers and entries that earlier packets have written.
 ///
 /// # Errors
 ///
-/// Returns an error if the program cannot be executed at all.
+/// Returns an error if the program cannot be executed at all, or if the time ends.
 pub(crate) fn execute(program: &Program, bounds: Bounds) -> Result<Execution, Unsupported> {
-    execute_beside(program, bounds, Terms::new(), 0)
+    run(Executor::new(program, Terms::new(), 0)?, bounds)
 }
 
-/// Executes a program on the packets of another execution, whose terms are `terms`. The other inputs
-/// are numbered from `first` on.
+/// Executes a program like [`execute`], and also records the boundaries of comparisons.
 ///
 /// # Errors
 ///
-/// Returns an error if the program cannot be executed at all.
+/// Returns an error if the program cannot be executed at all, or if the time ends.
+pub(crate) fn execute_with_boundaries(
+    program: &Program,
+    bounds: Bounds,
+) -> Result<Execution, Unsupported> {
+    let mut executor = Executor::new(program, Terms::new(), 0)?;
+    executor.boundaries = Some(Boundaries::default());
+    run(executor, bounds)
+}
+
+/// Executes a second program on the same packets as another execution, and takes over the terms of
+/// that one. A lookup with the same keys has the same outcome in both programs, and thus the same
+/// inputs. The other inputs that a test chooses are numbered from `first` on.
+///
+/// Inputs that the language leaves undefined are numbered in the same way in both executions, which
+/// therefore share them. This does not hide differences: if the programs transmit the same packets
+/// for each value of the shared inputs, then each program can transmit the same set of packets.
+/// This argument requires that each of these inputs can have any value. Therefore, random numbers,
+/// and hashes whose value is not known, are not shared.
+///
+/// # Errors
+///
+/// Returns an error if the program cannot be executed at all, or if the time ends.
 pub(crate) fn execute_beside(
     program: &Program,
     bounds: Bounds,
-    terms: Terms,
+    other: &mut Execution,
     first: u64,
 ) -> Result<Execution, Unsupported> {
+    let terms = std::mem::take(&mut other.terms);
     let mut executor = Executor::new(program, terms, first)?;
+    executor.configured = std::mem::take(&mut other.configured);
+    executor.is_second = true;
+    run(executor, bounds)
+}
+
+/// Executes the program of an executor.
+fn run(mut executor: Executor<'_>, bounds: Bounds) -> Result<Execution, Unsupported> {
+    executor.until = bounds.until;
+    executor.start_clock(bounds.packets);
     let mut earlier = Vec::new();
     let mut last = executor.receive(0, bounds.passes)?;
     for number in 1..bounds.packets {
         earlier.push(last);
         last = executor.receive(number, bounds.passes)?;
+    }
+    if executor.is_late() {
+        return Err(Unsupported::new("a program that takes longer than the time for it"));
     }
     executor.terms.check().map_err(|fault| Unsupported::new(format!("the program ({fault})")))?;
     Ok(Execution {
@@ -233,78 +306,97 @@ pub(crate) fn execute_beside(
         leaves_state: !executor.writes.is_empty() || executor.adds_entries(),
         terms: executor.terms,
         goals: executor.goals,
+        boundaries: executor.boundaries.map(|boundaries| boundaries.all).unwrap_or_default(),
         earlier,
         last,
         lookups: executor.lookups,
         defaults: executor.defaults,
         cells: executor.cells,
+        hashes: executor.hashes,
         cuts: executor.cuts,
         copies: executor.copies,
         events: executor.events,
         errors: executor.errors,
         rejections: executor.rejections,
-        sessions: executor.sessions,
-        groups: executor.groups,
+        failures: executor.failures,
+        refusals: executor.refusals,
+        configured: executor.configured,
         assumptions: executor.assumptions,
         preferences: executor.preferences,
+        times: executor.clock.into_times(),
     })
 }
 
 /// The execution of a program. See the [module](self).
 pub(crate) struct Executor<'p> {
     program: &'p Program,
+    /// The time after which no packet is followed further, because the execution is abandoned.
+    until: Option<Instant>,
     terms: Terms,
     shapes: Shapes<'p>,
     goals: Goals,
+    boundaries: Option<Boundaries>,
     lookups: Vec<Lookup>,
     defaults: BTreeMap<TableId, DefaultChoice>,
     cells: Vec<InitialCell>,
+    hashes: Vec<Hashed>,
     writes: BTreeMap<ExternId, Vec<Write>>,
     cuts: Vec<Cut>,
     assumptions: Vec<Term>,
     preferences: Vec<Term>,
-    /// The entries and default actions that packets have added and changed, in this order.
+    /// The entries that packets have added, and the arguments that they have changed, in this
+    /// order.
     written: Vec<written::EntryWrite>,
+    /// The virtual time, with the timers of expiring entries.
+    clock: ageing::Clock,
     /// The lookup whose action is being executed.
     current: Option<written::CurrentLookup>,
-    /// The position of the leaf with the sum of each unit for Internet checksums.
+    /// The position of the leaf that holds the sum of each `InternetChecksum` object.
     sums: BTreeMap<ExternId, usize>,
-    /// Whether the packet comes from a port of the host (PNA).
+    /// Whether the packet comes from a port of the host (PNA); `None` if that was not asked for.
     from_host: Option<Term>,
-    /// The solver for conditions of layouts.
+    /// The solver that decides whether a packet can have a layout.
     feasibility: Context,
-    /// The bits that the deparser of the current pass has emitted.
+    /// The bits that the deparser has emitted in the current pass.
     emitted: Vec<Emitted>,
-    /// The number of the received packet that is being executed.
+    /// The position in the sequence of the packet that is being executed.
     arrival: u32,
-    /// The packet that the parser reads.
+    /// The packet that the parser reads at present.
     packet: Packet,
     in_parser: bool,
     /// The functions that are being executed, the innermost last.
     functions: Vec<FunctionId>,
-    /// The position of the first leaf of each function's result.
+    /// The position of the first leaf for the result of each function.
     results: Vec<usize>,
     next_indexes: Vec<usize>,
+    /// The number of blocks, and of intervals between blocks, whose undefined inputs have been
+    /// numbered.
+    parts: u64,
+    /// The number of the undefined input that was created last.
     undefined: u64,
     chosen: u64,
-    /// The metadata that the oldest form of `mark_to_drop` marks: the standard metadata of all
-    /// blocks.
+    /// The variables that hold the standard metadata of all blocks. The oldest form of
+    /// `mark_to_drop`, which has no argument, changes them.
     standard: Vec<ir::VariableId>,
     drop_port: u64,
-    /// The member of all clone sessions.
-    sessions: Option<Members>,
-    /// The member of all multicast groups.
-    groups: Option<Members>,
+    /// The widths of the two properties of a member of a clone session or multicast group: its port
+    /// and its instance number.
+    member_widths: [u32; 2],
+    configured: Configured,
+    /// Whether the program is the second one of a comparison.
+    is_second: bool,
     copies: Vec<Copied>,
     events: Vec<(Event, Term)>,
     errors: Vec<(Term, Term)>,
     rejections: Vec<Term>,
+    failures: Vec<Term>,
+    refusals: Vec<Term>,
 }
 
-/// The contents of a leaf that has not been assigned.
+/// The contents of a variable that has not been assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// Numbers are unknown.
+    /// Numbers are undefined.
     Undefined,
     /// Numbers are zero.
     Zero,
@@ -314,6 +406,7 @@ impl<'p> Executor<'p> {
     fn new(program: &'p Program, mut terms: Terms, first: u64) -> Result<Self, Unsupported> {
         let shapes = Shapes::new(program)?;
         let packet = Packet::received(&mut terms, 0);
+        let clock = ageing::Clock::new(&mut terms);
         let mut end = shapes.total();
         let mut results = Vec::with_capacity(program.functions.len());
         for function in &program.functions {
@@ -330,17 +423,21 @@ impl<'p> Executor<'p> {
         let next_indexes = shapes.next_indexes();
         Ok(Self {
             program,
+            until: None,
             terms,
             goals: Goals::new(program),
+            boundaries: None,
             shapes,
             lookups: Vec::new(),
             defaults: BTreeMap::new(),
             cells: Vec::new(),
+            hashes: Vec::new(),
             writes: BTreeMap::new(),
             cuts: Vec::new(),
             assumptions: Vec::new(),
             preferences: Vec::new(),
             written: Vec::new(),
+            clock,
             current: None,
             sums,
             from_host: None,
@@ -352,23 +449,28 @@ impl<'p> Executor<'p> {
             functions: Vec::new(),
             results,
             next_indexes,
-            undefined: first,
+            parts: 0,
+            undefined: 0,
             chosen: first,
             standard: Vec::new(),
             drop_port: architectures::DROP_PORT.into(),
-            sessions: None,
-            groups: None,
+            member_widths: [32, 16],
+            configured: Configured::default(),
+            is_second: false,
             copies: Vec::new(),
             events: Vec::new(),
             errors: Vec::new(),
             rejections: Vec::new(),
+            failures: Vec::new(),
+            refusals: Vec::new(),
         })
     }
 
-    /// Executes the program on the next received packet. Registers and entries are as the packets
-    /// before it have left them.
+    /// Executes the program on the next received packet. Registers and entries are as earlier
+    /// packets have left them.
     fn receive(&mut self, number: u32, passes: u32) -> Result<Arrival, Unsupported> {
         self.arrival = number;
+        self.pass_time(number);
         self.current = None;
         self.goals.next_packet();
         self.events.clear();
@@ -387,22 +489,41 @@ impl<'p> Executor<'p> {
         let longest = self.terms.number(packet::LENGTH_BITS, packet::MAXIMUM_LENGTH.into());
         let fits = self.terms.less_or_equal(length, longest);
         self.assumptions.push(fits);
-        Ok(Arrival { port, length, packet, ends })
+        Ok(Arrival { port, length, packet, at: self.clock.now(), ends })
     }
 
-    /// Returns an input whose value no test knows.
+    /// Numbers the following undefined inputs from the next multiple of [`PART`] on. If two
+    /// programs are compared, a block may have a different number of undefined inputs in each, and
+    /// the inputs of later blocks must still have the same numbers.
+    fn begin_part(&mut self) {
+        self.parts += 1;
+        self.undefined = self.parts * PART;
+    }
+
+    /// Returns a new input whose value is undefined.
     fn undefined(&mut self, width: u32) -> Term {
         self.undefined += 1;
         self.terms.input(Origin::undefined(self.undefined), width)
     }
 
-    /// Returns an input whose value a test chooses.
+    /// Returns a new input for a number that a switch computes or draws in a way that is not
+    /// modelled, such as a random number. It is not shared by two programs that are compared. In
+    /// contrast to a value that the language leaves undefined, it may be restricted to certain
+    /// numbers, and each program may get another one.
+    fn unknown(&mut self, width: u32) -> Term {
+        self.undefined += 1;
+        let [first, second] = NOT_SHARED;
+        let mark = if self.is_second { second } else { first };
+        self.terms.input(Origin::undefined(self.undefined | mark), width)
+    }
+
+    /// Returns a new input whose value a test chooses.
     fn chosen(&mut self, width: u32) -> Term {
         self.chosen += 1;
         self.terms.input(packet::other(self.chosen), width)
     }
 
-    /// Returns the initial leaves of a type.
+    /// Returns the initial contents of a variable of a type, as leaves.
     fn initial(&mut self, type_id: TypeId, fill: Fill) -> Vec<Term> {
         let leaves = self.shapes.leaves(type_id).to_vec();
         leaves.into_iter().map(|leaf| self.initial_leaf(leaf, fill)).collect()
@@ -420,6 +541,7 @@ impl<'p> Executor<'p> {
 
     /// Returns a state in which no variable has been assigned.
     fn initial_state(&mut self, guard: Term) -> State {
+        self.begin_part();
         let mut leaves = Vec::new();
         for variable in &self.program.variables {
             leaves.extend(self.initial(variable.type_id, Fill::Undefined));
@@ -435,32 +557,55 @@ impl<'p> Executor<'p> {
         for special in Special::ALL {
             leaves.push(special.initial(&mut self.terms));
         }
+        self.begin_part();
         State { guard, leaves }
     }
 
-    /// Returns the number of an error, or that of `NoError` if the program does not declare it.
+    /// Returns the number of an error, or that of `NoError` if the program does not declare the
+    /// error.
     fn error_number(&mut self, error: CoreError) -> Term {
         let position = self.program.errors.iter().position(|name| name == error.name());
         self.terms.number(32, position.unwrap_or(0) as u128)
     }
 
-    /// Returns the state of packets that the parser rejects.
+    /// Returns the state of packets that the parser rejects with this error.
     fn rejected(&mut self, mut state: State, error: CoreError) -> State {
         self.rejections.push(state.guard);
+        if error != CoreError::NoError {
+            self.failures.push(state.guard);
+        }
         let number = self.error_number(error);
         state.set_special(Special::ParserError, number);
         state
     }
 
-    /// Records that packets are not followed further.
+    /// Returns whether the time limit of the execution has passed.
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Records that packets are not followed further, and why.
     fn cut(&mut self, guard: Term, reason: impl Into<String>, location: Option<Location>) {
         if self.terms.truth_of(guard) != Some(false) {
-            self.cuts.push(Cut { guard, reason: reason.into(), location });
+            let reason = reason.into();
+            self.cuts.push(Cut { guard, reason, location, is_between_passes: false });
         }
     }
 
-    /// Returns the constants that a term may be, each with its condition. Returns `None` if the
-    /// term is no choice between constants, or one of too many.
+    /// Records that packets are not followed further because they have made the largest number of
+    /// passes.
+    fn cut_pass(&mut self, guard: Term, passes: u32) {
+        if self.terms.truth_of(guard) != Some(false) {
+            let reason = match passes {
+                1 => "a packet that enters the program again, or a copy of it".to_owned(),
+                more => format!("more than {more} passes of a packet"),
+            };
+            self.cuts.push(Cut { guard, reason, location: None, is_between_passes: true });
+        }
+    }
+
+    /// Returns the constants that a term may be equal to, each with its condition. Returns `None`
+    /// if the term is not a choice between constants, or between more than `most`.
     fn cases(&mut self, term: Term, most: usize) -> Option<Vec<(Term, u64)>> {
         use crate::term::Operation;
         let mut open = vec![(self.terms.truth(true), term)];

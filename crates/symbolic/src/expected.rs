@@ -1,5 +1,5 @@
-//! The expected outcome of a test: the terms of the execution under a model, in which undefined
-//! inputs are unknown.
+//! The outcome that a test expects: the terms of the execution, evaluated under a model in which
+//! undefined inputs are unknown.
 
 use crate::evaluate::KnownBits;
 use crate::execute::{Arrival, Emitted, End, Fate};
@@ -8,13 +8,13 @@ use crate::packet::Packet;
 use crate::term::{Term, Terms};
 use ir::bits::Bits;
 
-/// The bytes of a received packet.
+/// The bytes of a received packet, with the packet's length.
 struct Received {
     bytes: Vec<u8>,
 }
 
 impl Received {
-    /// Returns the packet of a model.
+    /// Takes the first `length` bytes of a packet.
     fn new(packet: &Bits, length: u64) -> Self {
         let mut bytes = packet.to_be_bytes();
         bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
@@ -22,11 +22,11 @@ impl Received {
     }
 }
 
-/// The outcome cannot be expected, because it depends on undefined values.
+/// The outcome cannot be predicted, because it depends on undefined values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unknown;
 
-/// Returns a packet that the switch receives, with those that leave because of it.
+/// Returns a packet that the switch receives, with the packets that leave the switch because of it.
 pub(crate) fn exchange(
     terms: &Terms,
     known: &mut KnownBits,
@@ -34,19 +34,21 @@ pub(crate) fn exchange(
 ) -> Result<Exchange, Unknown> {
     let length = number(terms, known, arrival.length)?;
     let port = number(terms, known, arrival.port)?;
+    let seconds = number(terms, known, arrival.at)?;
     let packet = known.of(terms, arrival.packet);
     let packet: &Bits = packet.complete().ok_or(Unknown)?;
     let received = Received::new(packet, length);
     let outputs = outputs(terms, known, &arrival.ends, &received)?;
     let digits = received.bytes.iter().map(|byte| format!("{byte:02x}"));
     Ok(Exchange {
+        seconds: u32::try_from(seconds).map_err(|_| Unknown)?,
         port: u32::try_from(port).map_err(|_| Unknown)?,
         packet: digits.collect(),
         outputs,
     })
 }
 
-/// Returns the packets that leave the switch.
+/// Returns the packets that leave the switch because of a received packet.
 fn outputs(
     terms: &Terms,
     known: &mut KnownBits,
@@ -75,7 +77,7 @@ fn outputs(
     Ok(outputs)
 }
 
-/// Returns a condition that must be known.
+/// Returns whether a condition holds. Returns an error if that is unknown.
 pub(crate) fn truth(
     terms: &Terms,
     known: &mut KnownBits,
@@ -84,13 +86,14 @@ pub(crate) fn truth(
     known.of(terms, condition).truth().ok_or(Unknown)
 }
 
-/// Returns a number that must be known.
+/// Returns the value of a term as a number. Returns an error if any bit is unknown.
 pub(crate) fn number(terms: &Terms, known: &mut KnownBits, term: Term) -> Result<u64, Unknown> {
     let found = known.of(terms, term);
     found.complete().and_then(Bits::to_u64).ok_or(Unknown)
 }
 
-/// Returns the emitted bits, padded with zeros to whole bytes.
+/// Returns the bits that a deparser emits, padded with zeros to whole bytes. `None` stands for an
+/// unknown bit.
 fn emitted(
     terms: &Terms,
     known: &mut KnownBits,
@@ -114,7 +117,7 @@ fn emitted(
     Ok(bits)
 }
 
-/// Appends the low bits of a term, the highest of them first.
+/// Appends the low `length` bits of a term to `bits`, the most significant first.
 fn push(
     bits: &mut Vec<Option<bool>>,
     terms: &Terms,
@@ -129,7 +132,7 @@ fn push(
     }
 }
 
-/// Appends the bytes of a packet that follow the parser's position.
+/// Appends the bytes of a packet that follow the position of the parser to `bits`.
 fn rest(
     terms: &Terms,
     known: &mut KnownBits,
@@ -148,8 +151,8 @@ fn rest(
     }
 }
 
-/// Returns the digits of at most a number of bytes, with `*` for those that are not known in all
-/// bits.
+/// Returns at most `most_bytes` bytes as hexadecimal digits, with `*` for digits of which a bit is
+/// unknown.
 fn digits(bits: &[Option<bool>], most_bytes: u64) -> String {
     let most = usize::try_from(most_bytes.saturating_mul(2)).unwrap_or(usize::MAX);
     let digit = |bits: &[Option<bool>]| {

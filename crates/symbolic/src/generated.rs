@@ -1,19 +1,23 @@
-//! Generated tests: packets, what the control plane writes before them, and what leaves the switch.
+//! Generated tests: packets, what the control plane configures before them, and the packets that
+//! must leave the switch.
 
 use ir::bits::Bits;
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// The version of the form in which tests are written as JSON.
-pub const SCHEMA: u32 = 2;
+/// The version of the JSON format of tests.
+pub const SCHEMA: u32 = 3;
 
 /// A test of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Test {
     /// The number of the test, counted from 1.
     pub number: usize,
-    /// The part of the program for which the test was made.
+    /// The goal for which the test was made: a part of the program, or a wish of the user.
     pub goal: String,
+    /// The timeouts that the control plane sets for expire-time profiles (PNA).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub expire_times: Vec<ExpireTime>,
     /// The entries that the control plane adds.
     pub entries: Vec<Entry>,
     /// The default actions that the control plane sets.
@@ -24,9 +28,12 @@ pub struct Test {
     pub sessions: Vec<Session>,
     /// The multicast groups that the control plane creates.
     pub groups: Vec<Group>,
-    /// The packets that the switch receives before the last one, in this order. Most tests have none.
+    /// The packets that the switch receives before the last one, in order. Most tests have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub earlier: Vec<Exchange>,
+    /// The time from the arrival of the first packet to that of the last one, in seconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub seconds: u32,
     /// The port on which the last packet arrives.
     pub port: u32,
     /// The bytes of the last packet, in hexadecimal digits.
@@ -35,15 +42,27 @@ pub struct Test {
     pub outputs: Vec<Output>,
 }
 
-/// A packet that the switch receives, with those that leave because of it.
+/// A packet that the switch receives, with the packets that leave the switch because of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Exchange {
+    /// The time from the arrival of the test's first packet to that of this one, in seconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub seconds: u32,
     /// The port on which the packet arrives.
     pub port: u32,
     /// The bytes of the packet, in hexadecimal digits.
     pub packet: String,
-    /// The packets that leave the switch.
+    /// The packets that leave the switch because of this packet.
     pub outputs: Vec<Output>,
+}
+
+/// The timeout of the entries that have an expire-time profile (PNA).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct ExpireTime {
+    /// The number of the expire-time profile.
+    pub profile: u32,
+    /// The timeout in seconds.
+    pub seconds: u32,
 }
 
 /// A table entry.
@@ -55,9 +74,9 @@ pub struct Entry {
     pub priority: Option<u32>,
     /// The matches, in the order of the keys.
     pub matches: Vec<Match>,
-    /// The action.
+    /// The action that the entry runs, with its arguments.
     pub action: Call,
-    /// The action profile that holds the action, and the number of its member there.
+    /// The member of an action profile that holds the action; `None` if the entry itself holds it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<Member>,
 }
@@ -76,7 +95,7 @@ pub struct Member {
 pub struct Match {
     /// The name of the key.
     pub key: String,
-    /// The values that match, in the notation of STF.
+    /// The values that match, in the notation of STF scripts.
     pub value: String,
     /// The position of the key among all keys of the table.
     #[serde(skip)]
@@ -86,27 +105,27 @@ pub struct Match {
     pub matched: Matched,
 }
 
-/// The values of a key that an entry matches. Unlike the text of a script, which has the value of
-/// the whole field for a key that is a slice, they are those of the key itself.
+/// The values of a key that an entry matches. If the key is a slice of a field, these are values of
+/// the slice, while an STF script has values of the whole field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Matched {
     /// One value.
     Exact(Bits),
-    /// All values that are equal in the bits of a mask.
+    /// All values that equal `value` in the bits of `mask`.
     Ternary {
         /// The value.
         value: Bits,
         /// The bits that are compared.
         mask: Bits,
     },
-    /// All values that are equal in their first bits.
+    /// All values that have the same first bits as `value`.
     Lpm {
         /// The value.
         value: Bits,
-        /// The number of bits that are compared.
+        /// The number of leading bits that are compared.
         prefix: u32,
     },
-    /// All values of an interval.
+    /// All values from `low` to `high`, both included.
     Range {
         /// The least value.
         low: Bits,
@@ -120,7 +139,7 @@ pub enum Matched {
 pub struct Call {
     /// The name of the action.
     pub name: String,
-    /// The arguments by name, in the order of the parameters.
+    /// The arguments, each after the name of its parameter, in the order of the parameters.
     pub arguments: Vec<(String, String)>,
 }
 
@@ -129,18 +148,18 @@ pub struct Call {
 pub struct Default {
     /// The name of the table.
     pub table: String,
-    /// The action.
+    /// The action, with its arguments.
     pub action: Call,
 }
 
-/// The contents of a cell of a register.
+/// The contents of one cell of a register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Cell {
     /// The name of the register.
     pub register: String,
     /// The index of the cell.
     pub index: u64,
-    /// The contents.
+    /// The contents of the cell.
     pub value: String,
 }
 
@@ -149,7 +168,7 @@ pub struct Cell {
 pub struct Session {
     /// The number of the session.
     pub session: u32,
-    /// The port to which copies go.
+    /// The port to which the clones go.
     pub port: u32,
 }
 
@@ -158,19 +177,24 @@ pub struct Session {
 pub struct Group {
     /// The number of the group.
     pub group: u32,
-    /// The port to which copies go.
+    /// The port to which the copies go.
     pub port: u32,
-    /// The replication identifier of the copy.
+    /// The replication identifier of the copies.
     pub instance: u32,
 }
 
 /// A packet that leaves the switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Output {
-    /// The port.
+    /// The port by which the packet leaves.
     pub port: u32,
-    /// The hexadecimal digits of the packet, with `*` for those that are undefined.
+    /// The hexadecimal digits of the packet, with `*` for digits that are undefined.
     pub digits: String,
+}
+
+/// Returns whether a number is zero, so that it is left out of JSON.
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// Returns a number as hexadecimal digits with `0x`.
@@ -195,7 +219,11 @@ impl Test {
             text.push('\n');
         };
         self.configuration().into_iter().for_each(&mut line);
-        for Exchange { port, packet, outputs } in &self.exchanges() {
+        let has_times = self.passes_time();
+        for Exchange { seconds, port, packet, outputs } in &self.exchanges() {
+            if has_times {
+                line(format!("at {seconds}s"));
+            }
             line(format!("packet {port} {packet}"));
             for Output { port, digits } in outputs {
                 line(format!("expect {port} {digits} $"));
@@ -207,18 +235,29 @@ impl Test {
         text
     }
 
-    /// Returns all packets that the switch receives, in this order.
+    /// Returns all packets that the switch receives, in order.
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange> {
-        let Self { port, packet, outputs, .. } = self;
-        let last = Exchange { port: *port, packet: packet.clone(), outputs: outputs.clone() };
+        let Self { seconds, port, packet, outputs, .. } = self;
+        let (packet, outputs) = (packet.clone(), outputs.clone());
+        let last = Exchange { seconds: *seconds, port: *port, packet, outputs };
         self.earlier.iter().cloned().chain(std::iter::once(last)).collect()
+    }
+
+    /// Returns whether time passes between packets, so that each must be sent at its time.
+    #[must_use]
+    pub fn passes_time(&self) -> bool {
+        // The times of packets do not decrease.
+        self.seconds > 0
     }
 
     /// Returns the lines of the STF script that configure the switch before the packets.
     #[must_use]
     pub fn configuration(&self) -> Vec<String> {
         let mut lines = Vec::new();
+        for ExpireTime { profile, seconds } in &self.expire_times {
+            lines.push(format!("expire_time {profile} {seconds}s"));
+        }
         for Cell { register, index, value } in &self.registers {
             lines.push(format!("register_write {register} {index} {value}"));
         }
@@ -253,7 +292,7 @@ impl Test {
         lines
     }
 
-    /// Returns the number of digits of all outputs, and how many of them are undefined.
+    /// Returns the number of digits in all outputs, and how many of these are undefined.
     #[must_use]
     pub fn masked(&self) -> (usize, usize) {
         let earlier = self.earlier.iter().flat_map(|exchange| &exchange.outputs);

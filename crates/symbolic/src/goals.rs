@@ -1,4 +1,5 @@
-//! The parts of a program that tests are to reach, with the conditions under which packets do.
+//! Goals: the parts of a program that tests must reach, with the conditions under which packets
+//! reach them.
 
 use crate::term::{Term, Terms};
 use ir::{
@@ -7,25 +8,25 @@ use ir::{
 };
 use std::collections::HashMap;
 
-/// The kind of a goal.
+/// The kind of program part that a goal stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// A statement.
     Statement,
-    /// A side of an `if`, a case of a `switch`, or a turn or the end of a loop.
+    /// A side of an `if`, a case of a `switch`, an iteration of a loop, or the end of a loop.
     Branch,
     /// A state of a parser.
     State,
     /// A case of a `select`, or the outcome that no case matches.
     Select,
-    /// A hit or a miss of a table.
+    /// A hit or a miss in a table.
     Table,
     /// An action that a table runs.
     Action,
 }
 
 impl Kind {
-    /// All kinds, in the order in which they are listed.
+    /// All kinds, in the order in which reports list them.
     pub const ALL: [Self; 6] =
         [Self::Statement, Self::Branch, Self::State, Self::Select, Self::Table, Self::Action];
 
@@ -43,45 +44,46 @@ impl Kind {
     }
 }
 
-/// A part of a program that a test is to reach.
+/// A part of a program that a test must reach.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Goal {
-    /// The kind of the part.
+    /// The kind of the program part.
     pub kind: Kind,
-    /// The name of the part, such as `MyParser.start`.
+    /// The name of the program part, such as `MyParser.start`.
     pub name: String,
-    /// The place in the source as `file:line:column`, if it is known.
+    /// The position in the source as `file:line:column`, if it is known.
     pub place: Option<String>,
 }
 
-/// The piece of a program that a goal stands for, by which the goal is found.
+/// The program part that a goal stands for. It identifies the goal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// A statement, by its place.
+    /// The statement at this position in the source.
     Statement(Location),
-    /// A side of a branch, by the branch's place and the number of the side.
+    /// A side of the branch at this position in the source. The number counts the sides of the
+    /// branch.
     Side(Location, usize),
     /// A state of a parser.
     State(ParserId, StateId),
-    /// A case of the `select` of a state. The number after the last case stands for the outcome
-    /// that none matches.
+    /// A case of the `select` in a parser state, by its number. The number after the last case
+    /// stands for the outcome that no case matches.
     Case(ParserId, StateId, usize),
-    /// A hit of a table.
+    /// A hit in a table.
     Hit(TableId),
-    /// A miss of a table.
+    /// A miss in a table.
     Miss(TableId),
-    /// An action of a table, by its position.
+    /// An action that a table runs, by its position in the table's action list.
     Action(TableId, usize),
 }
 
-/// All goals of a program.
+/// All goals of a program, with the conditions under which packets reach them.
 #[derive(Debug)]
 pub(crate) struct Goals {
     goals: Vec<Goal>,
     known: HashMap<Key, usize>,
-    /// The conditions under which the last packet reaches each goal.
+    /// For each goal, the conditions under which the last packet reaches it.
     guards: Vec<Vec<Term>>,
-    /// The conditions under which packets before it reach each goal.
+    /// For each goal, the conditions under which earlier packets reach it.
     earlier: Vec<Vec<Term>>,
 }
 
@@ -178,29 +180,35 @@ impl Goals {
         }
     }
 
-    /// Begins another packet of a sequence.
+    /// Begins the next packet of a sequence. The conditions that follow are those of that packet.
     pub(crate) fn next_packet(&mut self) {
         for (guards, earlier) in self.guards.iter_mut().zip(&mut self.earlier) {
             earlier.append(guards);
         }
     }
 
-    /// Records a condition under which the packet reaches a goal.
+    /// Records a condition under which the packet reaches a goal. If a packet reaches the goal
+    /// several times, each time is recorded, even if the conditions are equal.
     pub(crate) fn reach(&mut self, key: &Key, guard: Term) {
         let position = self.known.get(key);
-        if let Some(guards) = position.and_then(|position| self.guards.get_mut(*position))
-            && guards.last() != Some(&guard)
-        {
+        if let Some(guards) = position.and_then(|position| self.guards.get_mut(*position)) {
             guards.push(guard);
         }
     }
 
-    /// Returns the position of a goal.
+    /// Returns the conditions of all visits of the last packet to a goal that is not a statement.
+    /// The packet visits the goal as often as the number of conditions that hold.
+    pub(crate) fn visits(&self, key: &Key) -> &[Term] {
+        let guards = self.position(key).and_then(|position| self.guards.get(position));
+        guards.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the position of a goal among all goals.
     pub(crate) fn position(&self, key: &Key) -> Option<usize> {
         self.known.get(key).copied()
     }
 
-    /// Returns the keys of all statements, in no particular order.
+    /// Returns the keys of all goals that are statements, in no particular order.
     pub(crate) fn statements(&self) -> impl Iterator<Item = &Key> {
         self.known.keys().filter(|key| matches!(key, Key::Statement(_)))
     }
@@ -210,20 +218,32 @@ impl Goals {
         &self.goals
     }
 
-    /// Returns for each goal the condition under which the last packet reaches it.
+    /// Returns, for each goal, the condition under which the last packet reaches it.
     pub(crate) fn conditions(&self, terms: &mut Terms) -> Vec<Term> {
-        self.guards.iter().map(|guards| terms.any(guards)).collect()
+        self.guards.iter().map(|guards| any_of(terms, guards.clone())).collect()
     }
 
-    /// Returns for each goal the condition under which any packet reaches it.
+    /// Returns, for each goal, the condition under which any packet of the sequence reaches it.
     pub(crate) fn conditions_of_all(&self, terms: &mut Terms) -> Vec<Term> {
+        self.passages_of_all().into_iter().map(|passages| any_of(terms, passages)).collect()
+    }
+
+    /// Returns, for each goal, the conditions of all visits of all packets. The packets of a test
+    /// reach the goal as often as the number of conditions that hold.
+    pub(crate) fn passages_of_all(&self) -> Vec<Vec<Term>> {
         let guards = self.guards.iter().zip(&self.earlier);
-        guards.map(|(guards, earlier)| terms.any(&[&earlier[..], &guards[..]].concat())).collect()
+        guards.map(|(guards, earlier)| [&earlier[..], &guards[..]].concat()).collect()
     }
 }
 
-/// Returns the goals of a program in the order in which searches report them, each with the piece
-/// of the program that it stands for.
+/// Returns the condition that any of these visits takes place. Consecutive visits may have the same
+/// condition.
+fn any_of(terms: &mut Terms, mut visits: Vec<Term>) -> Term {
+    visits.dedup();
+    terms.any(&visits)
+}
+
+/// Returns the goals of a program in the order in which searches report them, each with its key.
 #[must_use]
 pub fn list(program: &Program) -> Vec<(Key, Goal)> {
     let Goals { goals, known, .. } = Goals::new(program);
@@ -241,7 +261,7 @@ pub fn statements(program: &Program) -> Vec<&Statement> {
     statements
 }
 
-/// Calls `visit` with each block of a program, without those inside statements.
+/// Calls `visit` with each block of a program that is not nested in a statement.
 fn each_block<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p Block)) {
     program.controls.iter().for_each(|control| visit(&control.body));
     program.actions.iter().for_each(|action| visit(&action.body));
@@ -256,7 +276,7 @@ fn each_block<'p>(program: &'p Program, visit: &mut dyn FnMut(&'p Block)) {
     }
 }
 
-/// Collects the statements of a block, including nested ones.
+/// Adds the statements of a block, including nested ones, to `statements`.
 fn collect<'p>(block: &'p Block, statements: &mut Vec<&'p Statement>) {
     let mut open = vec![block];
     while let Some(block) = open.pop() {
@@ -296,7 +316,7 @@ fn collect<'p>(block: &'p Block, statements: &mut Vec<&'p Statement>) {
     }
 }
 
-/// Returns the names of the sides of a branch, in the order of their numbers.
+/// Returns the names of a branch's sides, in the order of their numbers.
 fn sides(statement: &Statement) -> Vec<String> {
     match &statement.kind {
         StatementKind::If { .. } => vec!["else".to_owned(), "then".to_owned()],
@@ -308,7 +328,7 @@ fn sides(statement: &Statement) -> Vec<String> {
     }
 }
 
-/// Returns a place in the source as `file:line:column`.
+/// Returns a position in the source as `file:line:column`.
 pub(crate) fn place(program: &Program, location: Location) -> String {
     let file = program.files.get(location.file as usize).map_or("?", String::as_str);
     format!("{file}:{}:{}", location.line, location.column)

@@ -1,14 +1,15 @@
-//! Hashes as terms, exact in every bit, so that a solver finds data with a given hash.
+//! Hashes as terms. They are exact in every bit, so a solver can find data that have a given hash.
 //!
-//! [`ir::hash`] has the same functions of known data. Data is a term whose most significant bit
-//! is the first bit. If its width is no multiple of eight, zeros follow it in its last byte.
+//! [`ir::hash`] computes the same functions of known data. Data are a term whose most significant
+//! bit is the first bit. If the width is not a multiple of eight, the last byte is padded with
+//! zeros.
 
 use crate::term::{Term, Terms};
 use ir::bits::Bits;
 use ir::hash::{Algorithm, CrcParameters, HashSettings};
 
-/// Returns the hash of data as a number of 64 bits. Returns `None` for an algorithm that has no
-/// encoding: an unknown one, one that does not depend on the data, or `lookup3`.
+/// Returns the hash of data as a number of 64 bits. Returns `None` for an algorithm that is not
+/// encoded: an unknown one, one whose result does not depend on the data, or `lookup3`.
 pub fn encode(
     terms: &mut Terms,
     algorithm: &Algorithm,
@@ -35,14 +36,15 @@ pub fn encode(
     Some(terms.zero_extend(hash, 64))
 }
 
-/// Returns the hash of data by the algorithm that an architecture calls `name`, with the settings
-/// that a switch has before a controller changes them. Returns `None` where [`encode`] does.
+/// Returns the hash of data by the algorithm with an architecture's name for it. The algorithm has
+/// the settings that a switch uses unless a controller changes them. Returns `None` in the same
+/// cases as [`encode`].
 pub fn by_name(terms: &mut Terms, name: &str, data: Term) -> Option<Term> {
     encode(terms, &Algorithm::named(name), &HashSettings::default(), data)
 }
 
-/// Returns the CRC of data. Each bit of the data is combined with the top bit of the remainder,
-/// which is then shifted and combined with the polynomial.
+/// Returns the CRC of data. For each bit of the data, the remainder is shifted, and the polynomial
+/// is added to it if that bit differs from the bit that was shifted out.
 pub fn crc(terms: &mut Terms, data: Term, parameters: &CrcParameters) -> Term {
     let data = padded(terms, data, 8);
     let width = parameters.used_width();
@@ -84,15 +86,15 @@ pub fn internet_checksum(terms: &mut Terms, data: Term) -> Term {
     terms.not(sum)
 }
 
-/// Returns a one's complement sum of 16 bits after the 16-bit words of data were added to it.
+/// Returns the one's complement sum of `start` and the 16-bit words of data, in 16 bits.
 pub fn ones_complement_sum(terms: &mut Terms, start: Term, data: Term) -> Term {
     let mut numbers = words(terms, data);
     numbers.push(start);
     ones_complement_total(terms, numbers)
 }
 
-/// Returns a one's complement sum of 16 bits after the 16-bit words of data were subtracted from it
-/// (RFC 1624).
+/// Returns `start` minus the 16-bit words of data in one's complement arithmetic, in 16 bits (RFC
+/// 1624).
 pub fn ones_complement_difference(terms: &mut Terms, start: Term, data: Term) -> Term {
     let words = words(terms, data);
     let mut numbers: Vec<Term> = words.into_iter().map(|word| terms.not(word)).collect();
@@ -100,8 +102,8 @@ pub fn ones_complement_difference(terms: &mut Terms, start: Term, data: Term) ->
     ones_complement_total(terms, numbers)
 }
 
-/// Returns the one's complement sum of numbers of 16 bits: their sum, whose carries are added to
-/// its low bits in the end, which has the result of adding each at once.
+/// Returns the one's complement sum of numbers of 16 bits. The carries are added to the low bits
+/// once, at the end, which has the same result as adding each carry at once.
 fn ones_complement_total(terms: &mut Terms, numbers: Vec<Term>) -> Term {
     // The widest term has 4,096 words, whose sum has 28 bits.
     const WIDTH: u32 = 32;
@@ -145,8 +147,9 @@ pub fn identity(terms: &mut Terms, data: Term) -> Term {
     }
 }
 
-/// Returns the Toeplitz hash of data, in 32 bits: the exclusive or of the 32 bits of the key that
-/// begin at the position of each set bit of the data. The key repeats after its end.
+/// Returns the Toeplitz hash of data, in 32 bits. For each set bit of the data, the 32 bits of the
+/// key that begin at the same position are combined by exclusive or. The key is repeated if it is
+/// too short.
 pub fn toeplitz(terms: &mut Terms, key: &[u8], data: Term) -> Term {
     let width = terms.width_of(data);
     let key_bits = u32::try_from(key.len()).unwrap_or(u32::MAX).saturating_mul(8);
@@ -175,14 +178,14 @@ fn words(terms: &mut Terms, data: Term) -> Vec<Term> {
     (0..width / 16).rev().map(|word| terms.extract(data, 16 * word + 15, 16 * word)).collect()
 }
 
-/// Returns data followed by zeros up to a multiple of `unit` bits.
+/// Returns data, padded with zeros to a multiple of `unit` bits.
 fn padded(terms: &mut Terms, data: Term, unit: u32) -> Term {
     let width = terms.width_of(data);
     let zeros = terms.constant(&Bits::zero(width.next_multiple_of(unit) - width, false));
     terms.concatenate(data, zeros)
 }
 
-/// Returns the concatenation of bits, of which the least significant one is first.
+/// Returns the concatenation of bits, the least significant of which comes first.
 fn joined(terms: &mut Terms, bits: &[Term]) -> Term {
     let none = terms.zero(0);
     bits.iter().rev().fold(none, |joined, bit| terms.concatenate(joined, *bit))

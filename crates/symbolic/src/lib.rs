@@ -4,6 +4,7 @@
 //! [`search::search`] executes a program for v1model, PSA or PNA with terms in place of values, and
 //! returns tests that reach its statements, branches, parser transitions and actions of tables
 //! ([`goals`]), each with its expected outputs ([`generated`]), and what no packet reaches.
+//! [`search::find_each`] offers tests for given wishes, which the caller may refuse.
 //!
 //! The lower half of this crate knows bit-vectors and no P4. It is used as follows.
 //!

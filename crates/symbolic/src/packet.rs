@@ -1,33 +1,38 @@
-//! The packet that a parser reads, with the bytes of the received packet as inputs. The packets of a
-//! sequence are numbered from 0.
+//! The packet that a parser reads, as a term. The bytes of received packets are inputs, and the
+//! packets of a sequence are numbered from 0.
 
 use crate::term::{Origin, Term, Terms};
 
-/// The largest length in bytes of a received packet: an Ethernet frame of 1,514 bytes.
+/// The largest length of a received packet in bytes: that of an Ethernet frame.
 pub(crate) const MAXIMUM_LENGTH: u32 = 1_514;
-/// The width in bits of the term for the length of the received packet.
+/// The width in bits of the term for the length of a received packet.
 pub(crate) const LENGTH_BITS: u32 = 16;
 
-/// The meanings of the identifiers of chosen inputs, in their high bits.
+/// The position of the high bits in the identifier of a chosen input that say what the input stands
+/// for.
 const KIND_SHIFT: u32 = 48;
 const PACKET: u64 = 1;
 const LENGTH: u64 = 2;
 const PORT: u64 = 3;
 const OTHER: u64 = 4;
+const GAP: u64 = 5;
+const EXPIRE_TIME: u64 = 6;
 
 fn origin(kind: u64, number: u64) -> Origin {
     Origin::chosen(kind << KIND_SHIFT | number)
 }
 
-/// The number of bits of the longest packet.
+/// The number of bits of the longest received packet.
 const PACKET_BITS: u32 = MAXIMUM_LENGTH * 8;
 
-/// Returns all bits that a received packet may have, the first bit in the highest position.
+/// Returns all bits that a received packet may have. The first bit of the packet is the most
+/// significant.
 pub(crate) fn whole(terms: &mut Terms, number: u32) -> Term {
     terms.input(origin(PACKET, number.into()), PACKET_BITS)
 }
 
-/// Returns bits of a received packet, or `None` if the longest packet does not have them.
+/// Returns `width` bits of a received packet from bit `offset` on; `None` if they are beyond the
+/// longest packet.
 pub(crate) fn received(terms: &mut Terms, number: u32, offset: u64, width: u32) -> Option<Term> {
     let whole = whole(terms, number);
     let end = u32::try_from(offset.checked_add(width.into())?).ok()?;
@@ -48,32 +53,42 @@ pub(crate) fn port(terms: &mut Terms, number: u32, width: u32) -> Term {
     terms.input(origin(PORT, number.into()), width)
 }
 
-/// Returns the origin of the next of the other chosen inputs.
+/// Returns the time that passes before a packet of a sequence arrives.
+pub(crate) fn gap(terms: &mut Terms, number: u32, width: u32) -> Term {
+    terms.input(origin(GAP, number.into()), width)
+}
+
+/// Returns the timeout of an expire-time profile (PNA).
+pub(crate) fn expire_time(terms: &mut Terms, profile: u32, width: u32) -> Term {
+    terms.input(origin(EXPIRE_TIME, profile.into()), width)
+}
+
+/// Returns the origin of a chosen input that stands for something else, by its number.
 pub(crate) fn other(number: u64) -> Origin {
     origin(OTHER, number)
 }
 
-/// A packet that a parser reads: bytes that a deparser wrote, followed by bytes of the received
-/// packet.
+/// A packet that a parser reads. It consists of bytes that a deparser has written, followed by
+/// bytes of the received packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Packet {
-    /// The number of the received packet.
+    /// The position of the received packet in the sequence.
     pub(crate) number: u32,
-    /// The bytes that a deparser wrote; empty for a received packet.
+    /// The bytes that a deparser has written; empty if the packet is read as it was received.
     pub(crate) written: Vec<Term>,
-    /// The position in the received packet of the byte after the written ones.
+    /// The position in the received packet of the first byte that follows the written bytes.
     pub(crate) rest: u32,
-    /// The length in bytes, of [`LENGTH_BITS`] bits.
+    /// The length of the packet in bytes, in [`LENGTH_BITS`] bits.
     pub(crate) length: Term,
 }
 
 impl Packet {
-    /// Returns a packet as it is received.
+    /// Returns a packet in the form in which it is received.
     pub(crate) fn received(terms: &mut Terms, number: u32) -> Self {
         Self { number, written: Vec::new(), rest: 0, length: length(terms, number) }
     }
 
-    /// Returns whether the packet has at least this many bits.
+    /// Returns the condition that the packet has at least this many bits.
     pub(crate) fn has(&self, terms: &mut Terms, bits: u64) -> Term {
         let bytes = bits.div_ceil(8);
         if bytes >= 1 << LENGTH_BITS {
@@ -83,7 +98,8 @@ impl Packet {
         terms.less_or_equal(needed, self.length)
     }
 
-    /// Returns bits of the packet. Bits that no packet has are zero.
+    /// Returns `width` bits of the packet from bit `offset` on. Bits beyond the longest packet are
+    /// zero.
     pub(crate) fn read(&self, terms: &mut Terms, offset: u64, width: u32) -> Term {
         if width == 0 {
             return terms.zero(0);

@@ -1,17 +1,18 @@
-//! The check of proofs of unsatisfiability.
+//! Checks proofs of unsatisfiability.
 //!
-//! A solver is a large program with heuristics. The check of its conclusions is small and has none.
-//! Each lemma that a solver reports must follow by unit propagation from the clauses and lemmas
-//! before it: if all its literals are false, propagation reaches a contradiction (Goldberg and
-//! Novikov, "Verification of proofs of unsatisfiability for CNF formulas", DATE 2003). A core is
-//! accepted if the clause that excludes it follows in this way.
+//! A solver is a large program with heuristics, while the check of its conclusions is small and has
+//! none. Each lemma that the solver reports must follow by unit propagation from the clauses and
+//! lemmas before it: if all literals of the lemma are assumed to be false, propagation must reach a
+//! contradiction (Goldberg and Novikov, "Verification of proofs of unsatisfiability for CNF
+//! formulas", DATE 2003). A core is accepted if the clause that excludes it follows in the same
+//! way.
 
 mod propagation;
 
 use crate::solver::{Answer, Literal, Solver, Step};
 use propagation::Propagation;
 
-/// A step of a proof that does not follow.
+/// A step of a solver's proof that does not follow from the steps before it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProofError {
     /// A lemma does not follow from the clauses and lemmas before it.
@@ -23,7 +24,7 @@ pub enum ProofError {
         /// The number of the lemma, counted from 1.
         number: u64,
     },
-    /// The clause that excludes a core does not follow from the clauses and lemmas.
+    /// A core is wrong: the clause that excludes it does not follow from the clauses and lemmas.
     #[error(
         "an unsatisfiable core does not follow after {lemmas} lemmas (an error in this program or \
          in its solver, please report it)"
@@ -34,27 +35,28 @@ pub enum ProofError {
     },
 }
 
-/// A solver whose lemmas and cores are checked.
+/// A solver with a check of its lemmas and unsatisfiable cores.
 pub struct CheckedSolver<S> {
     solver: S,
-    /// The formula as the check knows it, or `None` if nothing is checked.
+    /// The formula for the check; `None` if nothing is checked.
     formula: Option<Propagation>,
     lemmas: u64,
     error: Option<ProofError>,
 }
 
 impl<S: Solver> CheckedSolver<S> {
-    /// Returns a solver without variables. If `checks` is true, the steps of `solver` are checked.
+    /// Returns a solver without variables. If `checks` is true, each step of the proofs of `solver`
+    /// is checked.
     pub fn new(solver: S, checks: bool) -> Self {
         let formula = checks.then(Propagation::default);
         Self { solver, formula, lemmas: 0, error: None }
     }
 
-    /// Returns the first error in the steps that were checked.
+    /// Returns whether all steps that were checked are correct.
     ///
     /// # Errors
     ///
-    /// Returns the error if there was one.
+    /// Returns the error of the first wrong step, if there is one.
     pub fn verdict(&self) -> Result<(), ProofError> {
         self.error.clone().map_or(Ok(()), Err)
     }

@@ -1,4 +1,4 @@
-//! Questions whether conditions can hold together, and their answers.
+//! Asks the solver whether conditions can hold together.
 
 mod cores;
 mod maximum;
@@ -14,24 +14,25 @@ use std::collections::{BTreeSet, VecDeque};
 pub use crate::blast::{Fill, Limit};
 pub use maximum::Maximum;
 
-/// The number of conjuncts into which a condition is taken apart at most.
+/// The largest number of conjuncts into which a condition is split.
 const CONJUNCTS: usize = 4_096;
 
-/// The number of values that the evaluation under a kept model remembers at most.
+/// The number of values above which the evaluation under a kept model is discarded.
 const REMEMBERED: usize = 200_000;
 
 /// The settings of a [`Context`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The number of conflicts after which a query is given up.
+    /// The number of conflicts after which the solver gives up a query.
     pub conflicts: u64,
-    /// The number of clauses that the formula may have.
+    /// The largest number of clauses that the formula may have.
     pub clauses: u64,
-    /// The number of models that are kept, and with which a query is tried before it is solved.
+    /// The number of models that are kept. A query is tried with each of them before it is passed
+    /// to the solver.
     pub models: usize,
-    /// The values of bits that a query leaves open.
+    /// The rule for the values of bits that a query leaves open.
     pub fill: Fill,
-    /// Whether the proofs of unsatisfiability are checked.
+    /// Whether each proof of unsatisfiability is checked.
     pub checks_proofs: bool,
 }
 
@@ -50,49 +51,50 @@ impl Default for Settings {
 /// The answer to a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// All conditions hold under this model, together with all that was asserted.
+    /// All conditions hold under this model, together with all asserted conditions.
     Model(Model),
-    /// The conditions exclude each other.
+    /// The conditions cannot all hold. This core has some of them that already exclude each other.
     Unsat(Core),
-    /// Neither was found within this limit.
+    /// The query reached this limit before the solver found an answer.
     OutOfBudget(Limit),
 }
 
-/// Conditions that exclude each other: conjuncts of those that were passed to the query. There are
-/// none if what was asserted has no model.
+/// An unsatisfiable core: conditions that cannot all hold. They are conjuncts of the query's
+/// conditions. The core is empty if the asserted conditions alone have no model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Core {
     /// The conditions, in the order of their creation.
     pub conditions: Vec<Term>,
 }
 
-/// The number of queries by what answered them.
+/// The numbers of queries, by the means that answered them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The queries whose conditions are constants or opposites of each other.
+    /// The number of queries in which a condition is constant, or two are opposites.
     pub trivial: u64,
-    /// The queries for which a kept model sufficed.
+    /// The number of queries for which a kept model sufficed.
     pub models: u64,
-    /// The queries that contain the conditions of a known core.
+    /// The number of queries that contain all conditions of a known core.
     pub cores: u64,
-    /// The queries for which the solver found a model.
+    /// The number of queries for which the solver found a model.
     pub satisfiable: u64,
-    /// The queries for which the solver found none.
+    /// The number of queries that the solver proved unsatisfiable.
     pub unsatisfiable: u64,
-    /// The queries that reached a limit.
+    /// The number of queries that reached a limit.
     pub out_of_budget: u64,
 }
 
-/// A reason why a query has no answer.
+/// The error that prevents a query from being answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// A term was constructed wrongly.
+    /// A term was constructed with operands that do not fit.
     #[error("{0}")]
     Term(#[from] Fault),
-    /// A proof of unsatisfiability has a step that does not follow.
+    /// A proof of unsatisfiability has a wrong step.
     #[error("{0}")]
     Proof(#[from] ProofError),
-    /// The solver and the evaluation of terms disagree.
+    /// A condition of the query does not hold under the solver's model, according to the evaluation
+    /// of terms.
     #[error(
         "the solver's model breaks condition {} of the query (an error in this program, \
          please report it)",
@@ -101,16 +103,16 @@ pub enum QueryError {
     Model(Term),
 }
 
-/// A formula that grows with the queries about it.
+/// A formula for several queries, which grows with each of them.
 ///
-/// Queries that share much, such as those about paths of one layout, belong in one context; those
-/// that share little are answered faster in contexts of their own.
+/// Queries that have much in common, such as those about paths of one layout, belong in one
+/// context. Those that have little in common are answered faster in contexts of their own.
 pub struct Context {
     settings: Settings,
     blaster: Blaster,
     solver: CheckedSolver<BatSolver>,
     asserted: Vec<Term>,
-    /// The number of conditions in `asserted` that the solver has.
+    /// The number of conditions in `asserted` that have been passed to the solver.
     added: usize,
     models: VecDeque<Evaluation>,
     cores: Cores,
@@ -118,7 +120,7 @@ pub struct Context {
 }
 
 impl Context {
-    /// Returns a context in which nothing is asserted.
+    /// Returns a context without assertions.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         let mut solver =
@@ -136,7 +138,7 @@ impl Context {
         }
     }
 
-    /// Asserts a condition, which all later models satisfy.
+    /// Asserts a condition. All later queries require that it holds.
     pub fn assert(&mut self, terms: &Terms, condition: Term) {
         if terms.truth_of(condition) == Some(true) {
             return;
@@ -145,7 +147,8 @@ impl Context {
         self.asserted.push(condition);
     }
 
-    /// Offers a model that another context found. It is kept if it satisfies what is asserted.
+    /// Offers a model that another context has found. It is kept if all asserted conditions hold
+    /// under it.
     pub fn offer(&mut self, terms: &Terms, model: Model) {
         let mut evaluation = Evaluation::new(model);
         if self.asserted.iter().all(|condition| evaluation.holds(terms, *condition)) {
@@ -153,13 +156,13 @@ impl Context {
         }
     }
 
-    /// Returns the number of queries by what answered them.
+    /// Returns the numbers of queries, by the means that answered them.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Returns the number of conflicts of all queries.
+    /// Returns the number of conflicts in all queries together.
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.solver.conflicts()
@@ -171,13 +174,14 @@ impl Context {
         self.blaster.clauses()
     }
 
-    /// Returns the number of lemmas that were checked.
+    /// Returns the number of lemmas whose proofs were checked.
     #[must_use]
     pub fn checked_lemmas(&self) -> u64 {
         self.solver.checked_lemmas()
     }
 
-    /// Answers whether the conditions can hold together, within the settings' number of conflicts.
+    /// Decides whether the conditions can hold together. The solver may have as many conflicts as
+    /// the settings permit.
     ///
     /// # Errors
     ///
@@ -186,7 +190,8 @@ impl Context {
         self.solve_within(terms, conditions, self.settings.conflicts)
     }
 
-    /// Answers whether the conditions can hold together, within a number of conflicts.
+    /// Decides whether the conditions can hold together. The solver may have at most `conflicts`
+    /// conflicts.
     ///
     /// # Errors
     ///
@@ -241,8 +246,8 @@ impl Context {
         }
     }
 
-    /// Chooses the value of an input for which a model has none, such as an input that no query of
-    /// this context mentions, as `Settings::fill` says.
+    /// Sets the value of an input to which a model assigns none, as `Settings::fill` says. This
+    /// concerns inputs that no query of this context mentions.
     pub fn complete(&self, terms: &Terms, model: &mut Model, input: InputId) {
         if !model.contains(input) {
             let value = self.settings.fill.value(terms, input);
@@ -250,7 +255,8 @@ impl Context {
         }
     }
 
-    /// Returns the literals to assume, each with its condition, after what was asserted was added.
+    /// Returns the literals that the solver must assume, each with its condition. Before that,
+    /// passes new assertions to the solver.
     fn assumptions(
         &mut self,
         terms: &Terms,
@@ -269,7 +275,7 @@ impl Context {
         Ok(assumed)
     }
 
-    /// Returns the solver's model after a check that all conditions hold under it.
+    /// Returns the solver's model, after checking that all conditions hold under it.
     fn found(&mut self, terms: &Terms, conjuncts: &BTreeSet<Term>) -> Result<Answer, QueryError> {
         let model = self.blaster.model(terms, &self.solver);
         let mut evaluation = Evaluation::new(model.clone());
@@ -283,8 +289,8 @@ impl Context {
         Ok(Answer::Model(model))
     }
 
-    /// Returns a model whose open values are chosen as the settings say, so that later conditions
-    /// are tried with these. With zeros instead, fields that should differ would often be equal.
+    /// Returns a model in which open values are chosen as the settings say. It is kept to try later
+    /// queries with it. With zeros instead, fields that should differ would often be equal.
     fn filled(&self, terms: &Terms, mut model: Model) -> Evaluation {
         match self.settings.fill {
             Fill::Zeros => {}
@@ -297,7 +303,7 @@ impl Context {
         Evaluation::new(model)
     }
 
-    /// Returns the newest kept model under which all conditions hold.
+    /// Returns the newest kept model under which all conditions hold, if there is one.
     fn kept_model(&mut self, terms: &Terms, conjuncts: &BTreeSet<Term>) -> Option<Model> {
         for evaluation in &mut self.models {
             if evaluation.remembered() > REMEMBERED {
@@ -316,8 +322,8 @@ impl Context {
     }
 }
 
-/// Returns the conjuncts of conditions, without those that are constantly one.
-fn conjuncts(terms: &Terms, conditions: &[Term]) -> BTreeSet<Term> {
+/// Splits conditions into their conjuncts, and drops those that are constantly true.
+pub(crate) fn conjuncts(terms: &Terms, conditions: &[Term]) -> BTreeSet<Term> {
     let mut found = BTreeSet::new();
     let mut seen = BTreeSet::new();
     let mut open: Vec<Term> = conditions.to_vec();
@@ -335,7 +341,8 @@ fn conjuncts(terms: &Terms, conditions: &[Term]) -> BTreeSet<Term> {
     found
 }
 
-/// Returns the core of conditions that exclude each other at first sight.
+/// Returns the core of a query that is unsatisfiable at first sight: a condition is constantly
+/// false, or two are opposites.
 fn obvious_core(terms: &Terms, asserted: &[Term], conjuncts: &BTreeSet<Term>) -> Option<Core> {
     let never = |condition: &&Term| terms.truth_of(**condition) == Some(false);
     if asserted.iter().any(|condition| never(&condition)) {

@@ -1,11 +1,13 @@
-//! The entries, default actions and register cells by which the outcomes of all lookups of a model
-//! come true.
+//! Turns a model into a configuration: table entries, default actions and register cells with which
+//! the switch has the lookup outcomes of the model.
+
+mod losing;
 
 use crate::evaluate::{Known, KnownBits};
 use crate::execute::{Execution, Lookup};
 use crate::expected::{Unknown, number, truth};
 use crate::generated::{
-    Call, Cell, Default, Entry, Group, Match, Matched, Member, Session, hexadecimal,
+    Call, Cell, Default, Entry, ExpireTime, Group, Match, Matched, Member, Session, hexadecimal,
 };
 use crate::restriction::{Field, Restrictions};
 use crate::term::Term;
@@ -16,12 +18,13 @@ use ir::{
 };
 use std::collections::BTreeMap;
 
-/// The priority of entries. Entries for different keys never match the same packet.
+/// The priority of generated entries. Entries for different keys never match the same packet.
 const PRIORITY: u32 = 10;
 
-/// The entries and settings that the control plane writes.
+/// The entries and other settings that the control plane of a test writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Written {
+    pub(crate) expire_times: Vec<ExpireTime>,
     pub(crate) entries: Vec<Entry>,
     pub(crate) defaults: Vec<Default>,
     pub(crate) registers: Vec<Cell>,
@@ -29,11 +32,12 @@ pub(crate) struct Written {
     pub(crate) groups: Vec<Group>,
 }
 
-/// A reason why the outcomes of a model do not come true.
+/// The reason why no configuration realises the outcomes of a model.
 pub(crate) enum Unrealised {
-    /// The outcome depends on undefined values.
+    /// The outcome of a lookup depends on undefined values.
     Unknown,
-    /// The condition, which holds in the model, is one that the constraints of the program exclude.
+    /// A constraint of the program, on the table or action `of`, excludes an outcome of the model.
+    /// The terms have the given values in the model, and must not all have them again.
     Excluded { condition: Vec<(Term, Bits)>, of: String },
 }
 
@@ -43,24 +47,43 @@ impl From<Unknown> for Unrealised {
     }
 }
 
-/// An entry with its fields, which are in `entry` as text.
+/// A generated entry, with its fields as values. In `entry`, they are text.
 struct Made {
     table: usize,
     fields: Vec<Field>,
-    /// The positions of the keys of `fields` among all keys of the table.
+    /// The positions that the keys of `fields` have among all keys of the table.
     positions: Vec<usize>,
     entry: Entry,
 }
 
-/// Returns what the control plane writes so that the outcomes of a model come true.
+/// A lookup that packets make, with the position of the entry that was generated for it.
+struct Looked {
+    table: usize,
+    keys: Vec<Known>,
+    outcome: Option<usize>,
+}
+
+/// Whether tables also get losing entries, which match the same packets as another entry and must
+/// lose against it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Losing {
+    /// Tables have only entries that a lookup hits.
+    Absent,
+    /// For each entry, there is also one that must lose against it, where the program permits one.
+    Present,
+}
+
+/// Returns what the control plane writes to realise the lookup outcomes of a model. `losing` says
+/// whether tables also get entries that must lose against others.
 pub(crate) fn realise(
     program: &Program,
     restrictions: &Restrictions,
     execution: &Execution,
     known: &mut KnownBits,
+    losing: Losing,
 ) -> Result<Written, Unrealised> {
     let mut made: Vec<Made> = Vec::new();
-    let mut looked_up: Vec<(usize, Vec<Known>, Option<usize>)> = Vec::new();
+    let mut looked_up: Vec<Looked> = Vec::new();
     let mut members = 0;
     for lookup in &execution.lookups {
         let terms = &execution.terms;
@@ -70,7 +93,7 @@ pub(crate) fn realise(
         let Some(table) = program.tables.get(lookup.table.index()) else { continue };
         let keys: Vec<Known> = lookup.keys.iter().map(|key| known.of(terms, *key)).collect();
         if !truth(terms, known, lookup.hit)? {
-            looked_up.push((lookup.table.index(), keys, None));
+            looked_up.push(Looked { table: lookup.table.index(), keys, outcome: None });
             continue;
         }
         let mut next = entry(program, restrictions, execution, known, (lookup, table, &keys))?;
@@ -93,10 +116,11 @@ pub(crate) fn realise(
                 made.len() - 1
             }
         };
-        looked_up.push((lookup.table.index(), keys, Some(position)));
+        let outcome = Some(position);
+        looked_up.push(Looked { table: lookup.table.index(), keys, outcome });
     }
     // No entry may match the key of a lookup for which it was not made.
-    for (table, keys, outcome) in &looked_up {
+    for Looked { table, keys, outcome } in &looked_up {
         for (position, made) in made.iter().enumerate() {
             let key = |at: usize| made.positions.get(at).and_then(|at| keys.get(*at));
             let matches =
@@ -109,11 +133,16 @@ pub(crate) fn realise(
             }
         }
     }
+    let beaten = match losing {
+        Losing::Absent => Vec::new(),
+        Losing::Present => losing::losing(program, restrictions, &made, &looked_up),
+    };
     let (sessions, groups) = copies(execution, known)?;
     Ok(Written {
+        expire_times: expire_times(execution, known)?,
         sessions,
         groups,
-        entries: made.into_iter().map(|made| made.entry).collect(),
+        entries: made.into_iter().map(|made| made.entry).chain(beaten).collect(),
         defaults: defaults(program, restrictions, execution, known)?,
         registers: registers(program, execution, known)?,
     })
@@ -188,7 +217,7 @@ fn entry(
     Ok(Made { table: id, fields: found.fields, positions, entry })
 }
 
-/// Checks that the arguments of an action satisfy its constraint.
+/// Checks that an action's arguments satisfy the action's constraint.
 fn allowed(
     program: &Program,
     restrictions: &Restrictions,
@@ -212,7 +241,7 @@ fn allowed(
     Err(Unrealised::Excluded { condition, of })
 }
 
-/// Returns the values of a key that an entry matches: all known bits are compared.
+/// Returns the values of a key that an entry matches. All known bits of the key are compared.
 fn field(key: &Key, value: &Known) -> Result<Field, Unknown> {
     let bits = value.value().clone();
     let width = bits.width();
@@ -237,7 +266,7 @@ fn field(key: &Key, value: &Known) -> Result<Field, Unknown> {
     })
 }
 
-/// Returns the match of a key in the notation of STF, or `None` if the entry leaves out the key.
+/// Returns the match of a key as STF scripts write it, or `None` if the entry leaves the key out.
 fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
     let text = |bits: &Bits| digits(&of_field(program, key, bits));
     Some(match field {
@@ -249,7 +278,7 @@ fn written(program: &Program, key: &Key, field: &Field) -> Option<String> {
     })
 }
 
-/// Returns the values that a key matches, or `None` if the entry leaves out the key.
+/// Returns the values of a key that an entry matches, or `None` if the entry leaves the key out.
 fn matched_by(field: &Field) -> Option<Matched> {
     Some(match field.clone() {
         Field::Any => return None,
@@ -277,16 +306,16 @@ fn call(
     Ok(Call { name: action.name.clone(), arguments })
 }
 
-/// Returns all hexadecimal digits of a number with `0x`. Leading zeros are kept, because the number
-/// of digits decides whether a script means a slice or its field.
+/// Returns all hexadecimal digits of a number, after `0x`. Leading zeros are kept, because the
+/// number of digits tells a script whether a slice or its whole field is meant.
 fn digits(bits: &Bits) -> String {
     let count = bits.width().div_ceil(4) as usize;
     let digits = format!("{:x}", bits.cast(bits.width(), false));
     format!("0x{digits:0>count$}")
 }
 
-/// Returns the value of a key as scripts write it: for a key that is a slice of a field, the value
-/// of the field.
+/// Returns the value of a key as scripts write it. If the key is a slice of a field, this is the
+/// value of the whole field.
 fn of_field(program: &Program, key: &Key, value: &Bits) -> Bits {
     let value = value.cast(value.width(), false);
     match &key.expression.kind {
@@ -367,7 +396,22 @@ fn registers(
     Ok(cells.collect())
 }
 
-/// Returns the clone sessions and multicast groups that packets need.
+/// Returns the timeouts of the expire-time profiles that packets use.
+fn expire_times(execution: &Execution, known: &mut KnownBits) -> Result<Vec<ExpireTime>, Unknown> {
+    let (terms, times) = (&execution.terms, &execution.times);
+    let mut found: BTreeMap<u32, u32> = BTreeMap::new();
+    for (on, profile) in &times.uses {
+        let Some(seconds) = times.profiles.get(profile) else { continue };
+        let seconds = number(terms, known, *seconds)?;
+        if seconds > 0 && truth(terms, known, *on)? {
+            found.insert(*profile, u32::try_from(seconds).map_err(|_| Unknown)?);
+        }
+    }
+    let found = found.into_iter();
+    Ok(found.map(|(profile, seconds)| ExpireTime { profile, seconds }).collect())
+}
+
+/// Returns the clone sessions and multicast groups that packets use.
 fn copies(
     execution: &Execution,
     known: &mut KnownBits,
@@ -378,15 +422,15 @@ fn copies(
         if !truth(terms, known, copied.on)? {
             continue;
         }
-        let members = if copied.is_group { execution.groups } else { execution.sessions };
-        let Some(members) = members else { continue };
-        if !truth(terms, known, members.exist)? {
+        let member = copied.member;
+        let small = |number: u64| u32::try_from(number).map_err(|_| Unknown);
+        // Whether a session exists is not known if its number is not.
+        let number = small(self::number(terms, known, copied.number)?)?;
+        if !truth(terms, known, member.exists)? {
             continue;
         }
-        let small = |number: u64| u32::try_from(number).map_err(|_| Unknown);
-        let number = small(self::number(terms, known, copied.number)?)?;
-        let port = small(self::number(terms, known, members.port)?)?;
-        let instance = small(self::number(terms, known, members.instance)?)?;
+        let port = small(self::number(terms, known, member.port)?)?;
+        let instance = small(self::number(terms, known, member.instance)?)?;
         if copied.is_group {
             groups.insert(number, Group { group: number, port, instance });
         } else {

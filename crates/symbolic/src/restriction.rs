@@ -1,4 +1,4 @@
-//! The constraints of a program on its entries and on the arguments of its actions
+//! The constraints that a program states on its table entries and on the arguments of its actions
 //! (`@entry_restriction`, `@action_restriction`).
 
 use crate::evaluate::Known;
@@ -10,7 +10,8 @@ use ir::bits::Bits;
 use ir::{Annotation, AnnotationBody, MatchKind, Program, Type, TypeId};
 use std::borrow::Cow;
 
-/// The constraints of a program, as far as they can be compiled.
+/// The compiled constraints of a program's tables and actions. Those that cannot be compiled are
+/// missing.
 pub(crate) struct Restrictions {
     tables: Vec<Option<Constraint>>,
     actions: Vec<Option<Constraint>>,
@@ -27,7 +28,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// Returns whether a key may match, whatever its unknown bits are.
+    /// Returns whether the field matches the key for some values of the key's unknown bits.
     pub(crate) fn may_match(&self, key: &Known) -> bool {
         let under = |value: &Bits, mask: &Bits| {
             let compared = mask.bit_and(key.mask());
@@ -46,7 +47,7 @@ impl Field {
         }
     }
 
-    /// Returns whether a key matches, whatever its unknown bits are.
+    /// Returns whether the field matches the key for all values of the key's unknown bits.
     fn matches(&self, key: &Known) -> bool {
         let compares_known = |mask: &Bits| mask.bit_and(&key.mask().complement()).is_zero();
         let width = key.value().width();
@@ -90,10 +91,10 @@ impl Field {
     }
 }
 
-/// An entry without its action.
+/// An entry that satisfies its constraint, without the action.
 pub(crate) struct Allowed {
     pub(crate) fields: Vec<Field>,
-    /// The priority, if the constraint needs a certain one.
+    /// The priority that the entry must have; `None` if the constraint accepts the proposed one.
     pub(crate) priority: Option<u32>,
 }
 
@@ -122,8 +123,17 @@ impl Restrictions {
         Self { tables: tables.collect(), actions: actions.collect() }
     }
 
-    /// Returns an entry of a table that satisfies its constraint and matches a key: with the given
-    /// fields if possible. Returns `None` if none was found.
+    /// Returns whether the entries of the table and the arguments of the action are both
+    /// unconstrained.
+    pub(crate) fn are_absent(&self, table: usize, action: usize) -> bool {
+        let is_absent =
+            |of: &[Option<Constraint>], at: usize| of.get(at).is_none_or(Option::is_none);
+        is_absent(&self.tables, table) && is_absent(&self.actions, action)
+    }
+
+    /// Returns an entry of a table that satisfies the table's constraint and matches the keys. It
+    /// has the fields `fields` and the priority `priority` if the constraint accepts these. Returns
+    /// `None` if no entry was found.
     pub(crate) fn entry(
         &self,
         table: usize,
@@ -154,8 +164,8 @@ impl Restrictions {
         Some(Allowed { fields, priority: Some(solution.priority) })
     }
 
-    /// Returns whether the constraint of a table excludes all entries that match the given keys,
-    /// and any values of the keys that are `None`, as far as the solver of constraints knows.
+    /// Returns whether the constraint of a table excludes all entries that match these keys. A key
+    /// that is `None` may have any value. The answer is as good as the solver of constraints is.
     pub(crate) fn excludes(&self, table: usize, keys: &[Option<Bits>]) -> bool {
         let Some(Some(constraint)) = self.tables.get(table) else { return false };
         let bytes = |key: &Option<Bits>| key.as_ref().map(|key| key.to_be_bytes().into());

@@ -1,14 +1,21 @@
-//! The search for tests: for each goal that no test has reached, a packet and a configuration of
-//! tables that reach it, or a proof that there are none. Sequences of packets are tried for what no
-//! single packet reaches.
+//! The search for tests. For each goal that no test has reached yet, it finds a packet and a
+//! configuration of tables that reach the goal, or a proof that there are none. If a single packet
+//! does not suffice, sequences of packets are tried.
 
+mod boundaries;
+mod each;
 mod find;
 mod lanes;
+mod paths;
 mod sequences;
 mod worst;
 
+pub use each::{Answer as WishAnswer, Taker, Wants, Wishes, find_each};
 pub use find::{FindError, NoSuchPart, find};
-pub use worst::{Costly, CostlyWish, costliest, costliest_of_each};
+pub use paths::{Feasibility, PathSearch};
+pub use worst::{
+    Costliest, Costly, CostlyWish, Shortage, ShortageReason, costliest, costliest_of_each,
+};
 
 use crate::evaluate::{KnownBits, Model};
 use crate::execute::{Cut, Execution, Unsupported};
@@ -17,35 +24,44 @@ use crate::generated::Test;
 use crate::goals::{Goal, place};
 use crate::packet::LENGTH_BITS;
 use crate::query::{Answer, Context, Fill, QueryError, Settings};
-use crate::realise::{Unrealised, Written, realise};
+use crate::realise::{Losing, Unrealised, Written, realise};
 use crate::restriction::Restrictions;
 use crate::term::{InputId, Operation, Term};
 use ir::Program;
 use ir::bits::Bits;
+use std::time::Instant;
 
-/// The length in bytes that packets have at most if that suffices.
+/// The largest length of a packet, in bytes, in tests that do not need a longer one.
 const SHORT: u128 = 128;
+
+/// The largest number of seconds of a timeout, and between two packets, in tests that do not need a
+/// larger one.
+const SHORT_TIME: u128 = 10;
 
 /// The settings of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// The seed of all values that a goal leaves open.
+    /// The seed from which values that a goal leaves open are generated.
     pub seed: u64,
-    /// The number of passes of a packet that are followed.
+    /// The largest number of passes through the program for which a packet is followed.
     pub passes: u32,
-    /// The number of packets of a test at most.
+    /// The largest number of packets in a test.
     pub packets: u32,
-    /// Whether tests write no registers, and no entries of tables to which packets add (PNA), so that
-    /// these contain what the program and its packets write.
+    /// Whether tests leave registers, and tables to which packets add entries (PNA), in their
+    /// initial state. They then contain only what the program and its packets write.
     pub starts_fresh: bool,
+    /// Whether to generate tests that reveal more faults: additional tests at the boundaries of
+    /// comparisons, packets that preferably leave the switch and hit entries, and entries that must
+    /// lose against others.
+    pub boundaries: bool,
     /// The number of tests after which the search ends; `None` for no limit.
     pub tests: Option<usize>,
-    /// The share of goals, in percent of those that are not proved unreachable, at which the search
-    /// ends.
+    /// The coverage at which the search ends: the percentage of goals that are reached, among those
+    /// that are not proved unreachable.
     pub coverage: f64,
-    /// The number of conflicts after which a query is given up.
+    /// The number of conflicts after which the solver gives up a query.
     pub conflicts: u64,
-    /// The number of threads. The tests do not depend on it.
+    /// The number of threads. The resulting tests do not depend on it.
     pub threads: usize,
 }
 
@@ -56,6 +72,7 @@ impl std::default::Default for Options {
             passes: 3,
             packets: 1,
             starts_fresh: false,
+            boundaries: false,
             tests: None,
             coverage: 100.0,
             conflicts: 20_000,
@@ -64,19 +81,19 @@ impl std::default::Default for Options {
     }
 }
 
-/// The verdict on a goal.
+/// The result of the search for one goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The test with this number, counted from 1, is the first that reaches the goal.
+    /// A test reaches the goal. The number, counted from 1, is that of the first such test.
     Covered(usize),
     /// No packet reaches the goal, whatever tables and registers contain.
     Unreachable,
-    /// No sequence of up to this many packets reaches the goal. Longer ones may, since packets write
-    /// what a test cannot.
+    /// No sequence of up to this many packets reaches the goal. Longer ones may, since packets can
+    /// write state that the control plane of a test cannot.
     NotWithin(u32),
-    /// Neither was found, for this reason.
+    /// The search found neither a test nor a proof, for this reason.
     GivenUp(String),
-    /// The search ended before the goal's turn.
+    /// The search ended before it tried the goal.
     Open,
 }
 
@@ -85,21 +102,24 @@ pub enum Verdict {
 pub struct Report {
     /// The tests, in the order in which they were found.
     pub tests: Vec<Test>,
-    /// The positions in `goals` of what each test reaches.
+    /// For each test, the positions in `goals` of the goals that it reaches.
     pub reached: Vec<Vec<usize>>,
-    /// The goals with their verdicts, in the order of the program.
+    /// For each test, how often it reaches each of the goals in `reached`, in the same order.
+    pub times: Vec<Vec<u32>>,
+    /// The goals with their verdicts, in the order in which the program has them.
     pub goals: Vec<(Goal, Verdict)>,
-    /// The reasons why packets were not followed to their end, each with its place.
+    /// The reasons why some packets were not followed to their end, each with its position in the
+    /// source.
     pub cuts: Vec<String>,
 }
 
-/// A reason why a search has no result.
+/// The error that ends a search without a result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError {
-    /// The program has a construct without which it cannot be executed.
+    /// The program contains a construct that prevents its symbolic execution.
     #[error("{0}")]
     Unsupported(#[from] Unsupported),
-    /// A query has no answer.
+    /// The solver could not answer a query.
     #[error("{0}")]
     Query(#[from] QueryError),
     /// A thread cannot be started.
@@ -118,8 +138,8 @@ pub struct Progress {
     pub tests: usize,
 }
 
-/// Searches for tests of a program for v1model, PSA or PNA. The search ends early when `goes_on`
-/// returns false, which is called before each goal.
+/// Searches for tests of a program for v1model, PSA or PNA. Before each goal, `goes_on` is called;
+/// the search ends early if it returns false.
 ///
 /// # Errors
 ///
@@ -133,37 +153,51 @@ pub fn search(
     lanes::run(program, options, goes_on)
 }
 
-/// A test with the goals that its packets reach.
+/// A test, with the goals that its packets reach.
 struct Found {
     test: Test,
     reached: Vec<usize>,
+    /// How often the packets reach each of the goals in `reached`.
+    times: Vec<u32>,
 }
 
 struct Search<'p> {
     program: &'p Program,
     execution: Execution,
-    /// The conditions under which packets reach each goal.
+    /// For each goal, the condition under which packets of a test reach it.
     conditions: Vec<Term>,
-    /// The conditions under which the last packet reaches each goal.
+    /// For each goal, the condition under which the last packet of a test reaches it.
     of_last: Vec<Term>,
+    /// For each goal, the conditions of all visits of packets. Empty if only the conditions in
+    /// `conditions` are known.
+    passages: Vec<Vec<Term>>,
     context: Context,
     options: Options,
-    /// Conditions that make a test simpler, most of all at first; each list is tried in turn.
+    /// Lists of conditions that make a test simpler, beginning with the strongest list. Each is
+    /// tried in turn.
     wishes: Vec<Vec<Term>>,
-    /// Whether a packet is followed to its end.
+    /// Conditions that make a test reveal more of the program's behaviour. Those that are
+    /// incompatible with a goal are left out.
+    showing: Vec<Term>,
+    /// The boundaries for which tests are made. In `conditions`, theirs follow those of the goals.
+    boundaries: Vec<boundaries::Wanted>,
+    /// Whether the packet is followed to its end.
     followed: Term,
-    /// The cuts that packets reach, with whether that is known.
+    /// The cuts that packets may reach.
     cuts: Vec<Cut>,
     chosen: Vec<InputId>,
     restrictions: Restrictions,
-    /// Conditions under which the program's constraints permit the entries of a test.
+    /// Conditions on lookup outcomes, under which the constraints of the program permit the entries
+    /// of a test.
     permitted: Vec<Term>,
     /// The tables and actions whose constraints have excluded an outcome.
     excluding: Vec<String>,
+    /// The time after which no further query is passed to the solver; `None` for no limit.
+    until: Option<Instant>,
 }
 
-/// Returns the conditions under which a test leaves to packets what they can write: registers, and
-/// entries of tables to which packets add.
+/// Returns the conditions under which a test leaves the state that packets can write as it is
+/// initially: registers, and entries of tables to which packets add.
 fn fresh(program: &Program, execution: &mut Execution) -> Vec<Term> {
     let Execution { terms, cells, lookups, .. } = execution;
     let mut conditions = Vec::new();
@@ -179,7 +213,33 @@ fn fresh(program: &Program, execution: &mut Execution) -> Vec<Term> {
     conditions
 }
 
-/// The number of times that a model may break the constraints of the program.
+/// Extends the lists of conditions that make a test simpler by conditions about time. First, no
+/// time passes between packets. Next, only a short time passes, and entries are looked up when
+/// their timeouts end or a second earlier.
+fn with_times(execution: &mut Execution, ordinary: Vec<Vec<Term>>) -> Vec<Vec<Term>> {
+    let Execution { terms, times, .. } = execution;
+    if times.gaps.is_empty() {
+        return ordinary;
+    }
+    let (mut still, mut edges) = (Vec::new(), times.edges.clone());
+    for time in times.inputs() {
+        let width = terms.width_of(time);
+        let (zero, short) = (terms.zero(width), terms.number(width, SHORT_TIME));
+        still.push(terms.equal(time, zero));
+        edges.push(terms.less_or_equal(time, short));
+    }
+    let with = |more: &[Term]| -> Vec<Vec<Term>> {
+        ordinary.iter().map(|conditions| [conditions.as_slice(), more].concat()).collect()
+    };
+    let mut all = with(&still);
+    all.extend(with(&edges));
+    // The last list has the fewest conditions.
+    all.extend(ordinary.last().cloned());
+    all
+}
+
+/// The number of models of one goal that may violate the constraints of the program before the goal
+/// is given up.
 const MAXIMUM_EXCLUDED: usize = 64;
 
 impl<'p> Search<'p> {
@@ -203,6 +263,8 @@ impl<'p> Search<'p> {
                 context.assert(&execution.terms, condition);
             }
         }
+        let showing =
+            if options.boundaries { boundaries::showing(&mut execution) } else { Vec::new() };
         let lengths: Vec<Term> = execution.arrivals().map(|arrival| arrival.length).collect();
         let ports: Vec<Term> = execution.arrivals().map(|arrival| arrival.port).collect();
         let terms = &mut execution.terms;
@@ -234,40 +296,55 @@ impl<'p> Search<'p> {
             }
         }
         let with_entries = [&short[..], &unchanged].concat();
-        let wishes = vec![usual, accepted, simple, with_entries, short, Vec::new()];
+        let ordinary = vec![usual, accepted, simple, with_entries, short];
         let reached: Vec<Term> = execution.cuts.iter().map(|cut| cut.guard).collect();
         let cut = terms.any(&reached);
         let followed = terms.not(cut);
+        let mut wishes = with_times(&mut execution, ordinary);
+        wishes.push(Vec::new());
         let chosen = execution.terms.chosen_inputs().collect();
         let cuts = execution.cuts.clone();
         Self {
             program,
             execution,
             of_last: conditions.clone(),
+            passages: Vec::new(),
             conditions,
             context,
             options: *options,
             wishes,
+            showing,
+            boundaries: Vec::new(),
             followed,
             cuts,
             chosen,
             restrictions: Restrictions::new(program),
             permitted: Vec::new(),
             excluding: Vec::new(),
+            until: None,
         }
     }
 
-    /// Returns whether packets may leave a state with which no test begins, so that a sequence may
-    /// reach what no single packet does.
+    /// Returns whether packets may leave state that no configuration of a test contains. Only then
+    /// can a sequence reach more than a single packet.
     fn may_gain_from_sequences(&self) -> bool {
         self.execution.exceeds_configurations
             || (self.options.starts_fresh && self.execution.leaves_state)
     }
 
-    /// Removes the cuts that no packet reaches.
+    /// Returns whether the time limit of the search has passed.
+    fn is_late(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Removes the cuts that no packet can reach.
     fn drop_unreached_cuts(&mut self) -> Result<(), SearchError> {
         let mut reached = Vec::new();
         for cut in std::mem::take(&mut self.cuts) {
+            if self.is_late() {
+                reached.push(cut);
+                continue;
+            }
             let answer = self.context.solve(&self.execution.terms, &[cut.guard])?;
             if !matches!(answer, Answer::Unsat(_)) {
                 reached.push(cut);
@@ -295,19 +372,29 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Tries to reach a goal. Returns the verdict on it if there is no test.
+    /// Tries to find a test that reaches a goal, which it does if `condition` holds. If there is
+    /// none, returns the verdict on the goal; it is `Open` if the time has ended.
     fn attempt(
         &mut self,
         condition: Term,
         goal: &Goal,
         number: usize,
     ) -> Result<Result<Found, Verdict>, SearchError> {
+        // The last list has no wishes, so that its reason is that of the goal itself.
         let mut reason = None;
-        for wishes in self.wishes.clone() {
+        for (position, wishes) in self.wishes.clone().into_iter().enumerate() {
+            reason = None;
             for _ in 0..MAXIMUM_EXCLUDED {
+                if self.is_late() {
+                    return Ok(Err(Verdict::Open));
+                }
                 let mut conditions = vec![condition, self.followed];
                 conditions.extend(&wishes);
                 conditions.extend(&self.permitted);
+                if position == 0 {
+                    let showing = self.compatible(&conditions)?;
+                    conditions.extend(showing);
+                }
                 let model = match self.context.solve(&self.execution.terms, &conditions)? {
                     Answer::Model(model) => self.settled(model, &conditions),
                     Answer::Unsat(_) => break,
@@ -334,8 +421,9 @@ impl<'p> Search<'p> {
         }
         // No packet that is followed to its end reaches the goal with entries that are permitted.
         let terms = &self.execution.terms;
+        let followed = [condition, self.followed];
         if !self.permitted.is_empty()
-            && !matches!(self.context.solve(terms, &[condition])?, Answer::Unsat(_))
+            && !matches!(self.context.solve(terms, &followed)?, Answer::Unsat(_))
         {
             let reason =
                 format!("the constraints of {} permit no entry", self.excluding.join(", "));
@@ -350,7 +438,8 @@ impl<'p> Search<'p> {
         }))
     }
 
-    /// Excludes an outcome that the constraints of the program do not permit.
+    /// Excludes an outcome of lookups that the constraints of the program do not permit. In that
+    /// outcome, the terms have the given values.
     fn exclude(&mut self, condition: &[(Term, Bits)], of: String) {
         let terms = &mut self.execution.terms;
         let mut all = terms.truth(true);
@@ -366,8 +455,8 @@ impl<'p> Search<'p> {
         }
     }
 
-    /// Returns a model with a value for each input on which conditions depend. The conditions hold
-    /// if those that the solver has not mentioned are zero.
+    /// Returns a model that has a value for each input on which the conditions depend. Inputs to
+    /// which the solver assigned no value are zero.
     fn settled(&self, mut model: Model, conditions: &[Term]) -> Model {
         let terms = &self.execution.terms;
         for input in terms.inputs_below(conditions) {
@@ -378,8 +467,8 @@ impl<'p> Search<'p> {
         model
     }
 
-    /// Returns the test of a model, with the goals that it reaches. Returns `None` if the condition
-    /// for which the model was made depends on undefined values.
+    /// Makes the test of a model, and returns it with the goals that it reaches. Returns `None` if
+    /// the condition for which the model was made depends on undefined values.
     fn test(
         &self,
         mut model: Model,
@@ -395,35 +484,51 @@ impl<'p> Search<'p> {
             return Ok(None);
         }
         let restrictions = &self.restrictions;
-        let written = realise(self.program, restrictions, &self.execution, &mut known)?;
+        let losing = if self.options.boundaries { Losing::Present } else { Losing::Absent };
+        let written = realise(self.program, restrictions, &self.execution, &mut known, losing)?;
         let mut earlier = Vec::new();
         for arrival in &self.execution.earlier {
             earlier.push(expected::exchange(terms, &mut known, arrival)?);
         }
         let last = expected::exchange(terms, &mut known, &self.execution.last)?;
-        let mut reached = Vec::new();
+        let (mut reached, mut times) = (Vec::new(), Vec::new());
         for (position, condition) in self.conditions.iter().enumerate() {
             if known.of(terms, *condition).truth() == Some(true) {
                 reached.push(position);
+                times.push(self.times(&mut known, position));
             }
         }
-        let Written { entries, defaults, registers, sessions, groups } = written;
+        let Written { expire_times, entries, defaults, registers, sessions, groups } = written;
         let test = Test {
             number,
             goal: match &goal.place {
                 Some(place) if *place != goal.name => format!("{} ({place})", goal.name),
                 _ => goal.name.clone(),
             },
+            expire_times,
             entries,
             defaults,
             registers,
             sessions,
             groups,
             earlier,
+            seconds: last.seconds,
             port: last.port,
             packet: last.packet,
             outputs: last.outputs,
         };
-        Ok(Some(Found { test, reached }))
+        Ok(Some(Found { test, reached, times }))
+    }
+
+    /// Returns how often packets reach the goal at this position. It is at least 1.
+    fn times(&self, known: &mut KnownBits, position: usize) -> u32 {
+        let passages = self.passages.get(position).map_or(&[][..], Vec::as_slice);
+        let mut count: u32 = 0;
+        for passage in passages {
+            if known.of(&self.execution.terms, *passage).truth() == Some(true) {
+                count = count.saturating_add(1);
+            }
+        }
+        count.max(1)
     }
 }

@@ -1,23 +1,24 @@
-//! The leaves of values: the numbers, validities and indexes that a value of each type consists of.
+//! The leaves of values. Each value of the program is flattened into a list of leaves: numbers,
+//! validities of headers, and indexes of header stacks.
 //!
-//! A header has its validity before its fields, and a stack its next index before its elements. A
-//! `varbit` has two leaves: its bits, right-aligned and zero above its length, and its length in
-//! bits.
+//! A header has its validity before its fields, and a stack has its next index before its elements.
+//! A `varbit` has two leaves: its bits, right-aligned with zeros above its length, and its length
+//! in bits.
 
 use crate::execute::Unsupported;
 use ir::{CompositeKind, Program, Type, TypeId, VariableId};
 
-/// The largest number of leaves in all variables of a program.
+/// The largest number of leaves that all variables of a program may have together.
 const MAXIMUM_LEAVES: usize = 1 << 17;
 
-/// A number, a validity or an index that is part of a value.
+/// A leaf: a number, a validity or an index that is a part of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaf {
     /// A number of this many bits.
     Number(u32),
     /// The validity of a header.
     Validity,
-    /// The next index of a stack.
+    /// The next index of a header stack.
     Next,
     /// The bits of a `varbit` of at most this many bits.
     Varbits(u32),
@@ -25,7 +26,7 @@ pub(crate) enum Leaf {
     Length,
 }
 
-/// The width of a next index and of a length.
+/// The width in bits of a next index, and of a `varbit` length.
 pub(crate) const INDEX: u32 = 32;
 
 impl Leaf {
@@ -39,35 +40,37 @@ impl Leaf {
     }
 }
 
-/// A part of a value: the position of its first leaf within the value, and its type.
+/// A part of a composite value, such as a field. It is given by the position of its first leaf, and
+/// by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     pub(crate) offset: usize,
     pub(crate) type_id: TypeId,
 }
 
-/// The elements of a stack.
+/// The elements of a header stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Elements {
     pub(crate) type_id: TypeId,
     pub(crate) count: u32,
-    /// The number of leaves of an element.
+    /// The number of leaves of each element.
     pub(crate) stride: usize,
 }
 
 impl Elements {
-    /// Returns the position within the stack of the first leaf of an element.
+    /// Returns the position of an element's first leaf among the leaves of the stack.
     pub(crate) fn offset(self, index: u32) -> usize {
         1 + index as usize * self.stride
     }
 }
 
-/// The leaves of all types and variables of a program.
+/// The leaves of all types of a program, and the positions of its variables in the frame, which is
+/// the list of the leaves of all variables.
 #[derive(Debug)]
 pub(crate) struct Shapes<'p> {
     program: &'p Program,
     leaves: Vec<Vec<Leaf>>,
-    /// The position of the first leaf of each variable.
+    /// The position in the frame of each variable's first leaf.
     variables: Vec<usize>,
     /// The number of leaves of all variables.
     total: usize,
@@ -141,12 +144,12 @@ impl<'p> Shapes<'p> {
         Ok(())
     }
 
-    /// Returns the leaves of a type.
+    /// Returns the leaves that a value of this type has.
     pub(crate) fn leaves(&self, type_id: TypeId) -> &[Leaf] {
         self.leaves.get(type_id.index()).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the number of leaves of a type.
+    /// Returns the number of leaves that a value of this type has.
     pub(crate) fn size(&self, type_id: TypeId) -> usize {
         self.leaves(type_id).len()
     }
@@ -156,14 +159,14 @@ impl<'p> Shapes<'p> {
         self.total
     }
 
-    /// Returns a variable as a part of the frame.
+    /// Returns the position and type of a variable in the frame.
     pub(crate) fn variable(&self, id: VariableId) -> Option<Part> {
         let variable = self.program.variables.get(id.index())?;
         let offset = *self.variables.get(id.index())?;
         Some(Part { offset, type_id: variable.type_id })
     }
 
-    /// Returns a field of a composite type.
+    /// Returns the position and type of a field of a composite type.
     pub(crate) fn field(&self, type_id: TypeId, position: u32) -> Option<Part> {
         let composite = self.program.types.composite(type_id)?;
         let before = composite.fields.get(..position as usize)?;
@@ -173,7 +176,7 @@ impl<'p> Shapes<'p> {
         Some(Part { offset: validity + before, type_id: field.type_id })
     }
 
-    /// Returns the fields of a composite type, in order.
+    /// Returns the positions and types of the fields of a composite type, in order.
     pub(crate) fn fields(&self, type_id: TypeId) -> Vec<Part> {
         let count = self.program.types.composite(type_id).map_or(0, |found| found.fields.len());
         let count = u32::try_from(count).unwrap_or(u32::MAX);
@@ -185,7 +188,7 @@ impl<'p> Shapes<'p> {
         self.program.types.composite(type_id).map(|composite| composite.kind)
     }
 
-    /// Returns the elements of a stack type.
+    /// Returns the elements of a header-stack type.
     pub(crate) fn elements(&self, type_id: TypeId) -> Option<Elements> {
         match self.program.types.get(type_id) {
             Type::Stack { element, size } => {
@@ -203,7 +206,7 @@ impl<'p> Shapes<'p> {
         }
     }
 
-    /// Returns the positions in the frame of the next indexes of all stacks.
+    /// Returns the positions in the frame of the next indexes of all header stacks.
     pub(crate) fn next_indexes(&self) -> Vec<usize> {
         let mut positions = Vec::new();
         for (variable, offset) in self.program.variables.iter().zip(&self.variables) {

@@ -1,4 +1,4 @@
-//! The interface of a SAT solver, behind which others than batsat can be used.
+//! The interface of SAT solvers, so that batsat can be replaced by others.
 
 mod bat;
 
@@ -9,13 +9,13 @@ pub use bat::BatSolver;
 pub struct Literal(u32);
 
 impl Literal {
-    /// Returns the variable with a number, which is less than 2^31.
+    /// Returns the literal for the variable with this number, which must be less than 2^31.
     #[must_use]
     pub fn of_variable(number: u32) -> Self {
         Self(number << 1)
     }
 
-    /// Returns the number of the variable.
+    /// Returns the number of the literal's variable.
     #[must_use]
     pub fn variable(self) -> u32 {
         self.0 >> 1
@@ -27,7 +27,8 @@ impl Literal {
         self.0 & 1 == 1
     }
 
-    /// Returns the position of the literal among those of all variables, for use as an index.
+    /// Returns the position of the literal among the literals of all variables, for use as an
+    /// index.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
@@ -42,44 +43,45 @@ impl std::ops::Not for Literal {
     }
 }
 
-/// The result of a search.
+/// The result of a solver's search for a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The formula has a model, whose values [`Solver::value`] returns.
+    /// The formula has a model. [`Solver::value`] returns the values of its literals.
     Model,
-    /// No model has all of these assumptions, which are some of those that were passed. There are
-    /// none if the formula has no model at all.
+    /// These assumptions cannot all hold. They are some of those that were passed to the search;
+    /// the list is empty if the formula has no model at all.
     Core(Vec<Literal>),
-    /// The search had more conflicts than was permitted.
+    /// The solver had more conflicts than were permitted.
     OutOfBudget,
 }
 
-/// A step of the proof that a formula has no model.
+/// A step of a proof that a formula has no model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A clause that follows from those before it by unit propagation.
+    /// A clause that follows by unit propagation from the clauses before it.
     Lemma(Vec<Literal>),
-    /// A lemma that no later step needs.
+    /// The deletion of a lemma that no later step needs.
     Deletion(Vec<Literal>),
 }
 
 /// An incremental SAT solver.
 pub trait Solver {
-    /// Returns a new variable. Where nothing speaks against it, a model has the preferred value.
+    /// Returns a new variable. In a model, the variable has the value `preferred` unless something
+    /// requires the other value.
     fn variable(&mut self, preferred: Option<bool>) -> Literal;
 
-    /// Adds a clause: at least one of the literals holds.
+    /// Adds a clause to the formula: at least one of the literals must be true.
     fn add(&mut self, clause: &[Literal]);
 
-    /// Searches a model in which all assumptions hold, for at most `conflicts` conflicts.
+    /// Searches for a model in which all assumptions hold. Gives up after `conflicts` conflicts.
     fn solve(&mut self, assumed: &[Literal], conflicts: u64) -> Answer;
 
-    /// Returns the value of a literal in the last model, and `false` before there is one.
+    /// Returns the value of a literal in the latest model; `false` if there is none yet.
     fn value(&self, literal: Literal) -> bool;
 
-    /// Returns the number of conflicts of all searches.
+    /// Returns the number of conflicts in all searches together.
     fn conflicts(&self) -> u64;
 
-    /// Returns the steps since the last call, in the order in which they were made.
+    /// Returns the steps of the proof since the last call, in order.
     fn take_steps(&mut self) -> Vec<Step>;
 }

@@ -1,48 +1,49 @@
-//! The state of a packet in the middle of its execution: a condition on the inputs, and the leaves
-//! of all variables as terms.
+//! The state of packets at a point of the program: the condition under which packets are there, and
+//! the leaves of all variables as terms.
 //!
-//! Where paths join, their states become one, in which each leaf is a choice by the condition that
-//! distinguishes the paths. Conditions of states that exist at the same point exclude each other.
+//! Where paths join, their states become one. Each leaf is then a choice between its values on the
+//! paths. The conditions of different states at the same point exclude each other.
 
 use crate::term::{Term, Terms};
 
-/// A property of a packet that is no variable of the program and follows the variables in the
-/// leaves of a state.
+/// A property of a packet that is not a variable of the program. In a state, its leaf follows those
+/// of the variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Special {
-    /// The parser's position in the packet, in bits.
+    /// The position of the parser in the packet, in bits.
     Cursor,
-    /// The parser's error.
+    /// The error of the parser.
     ParserError,
-    /// Whether a checksum was verified and is wrong.
+    /// Whether a checksum was verified and found to be wrong.
     ChecksumError,
-    /// The number of bytes by which `setValid` and `setInvalid` have changed the packet's length.
-    LengthChange,
-    /// The number of bytes to which the outgoing packet is truncated, all ones for no limit.
-    Truncate,
-    /// Whether the packet is to be resubmitted.
-    Resubmit,
-    /// The field list that a resubmitted packet preserves, all ones for none.
-    ResubmitList,
-    /// Whether the packet is to be recirculated.
-    Recirculate,
-    /// The field list that a recirculated packet preserves, all ones for none.
-    RecirculateList,
-    /// Whether the packet is to be cloned.
-    Clone,
-    /// The session of the clone.
-    CloneSession,
-    /// The field list that the clone preserves, all ones for none. In PNA the slot of the mirrored
+    /// The number of bytes by which `setValid` and `setInvalid` have changed the length of the
     /// packet.
+    LengthChange,
+    /// The number of bytes to which the outgoing packet is truncated; all ones for no limit.
+    Truncate,
+    /// Whether the packet will be resubmitted.
+    Resubmit,
+    /// The number of the field list that a resubmitted packet preserves; all ones for none.
+    ResubmitList,
+    /// Whether the packet will be recirculated.
+    Recirculate,
+    /// The number of the field list that a recirculated packet preserves; all ones for none.
+    RecirculateList,
+    /// Whether the packet will be cloned.
+    Clone,
+    /// The number of the clone session.
+    CloneSession,
+    /// The number of the field list that a clone preserves; all ones for none. In PNA, the slot of
+    /// the mirrored packet.
     CloneList,
-    /// Whether the packet has an output port that no metadata field holds (PNA).
+    /// Whether the packet has an output port, in PNA, where no metadata field says so.
     HasPort,
-    /// The output port that no metadata field holds (PNA).
+    /// The output port of the packet, in PNA, where no metadata field holds it.
     Port,
 }
 
 impl Special {
-    /// All properties, in the order of their leaves.
+    /// All properties, in the order of their leaves in a state.
     pub(crate) const ALL: [Self; 14] = [
         Self::Cursor,
         Self::ParserError,
@@ -80,7 +81,7 @@ impl Special {
         }
     }
 
-    /// Returns the value of the property at the beginning of a pass.
+    /// Returns the value of the property at the beginning of a pass through the program.
     pub(crate) fn initial(self, terms: &mut Terms) -> Term {
         match self {
             Self::Truncate | Self::ResubmitList | Self::RecirculateList | Self::CloneList => {
@@ -100,18 +101,19 @@ impl Special {
     }
 }
 
-/// The state of a packet at a point of the program.
+/// The state of packets at a point of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
-    /// The condition under which packets are at this point.
+    /// The condition under which packets are at this point of the program.
     pub(crate) guard: Term,
-    /// The leaves of all variables, of the results of functions, and of each [`Special`].
+    /// The leaves of all variables, of the results of functions and of the sums of checksum
+    /// objects, and then one leaf for each [`Special`].
     pub(crate) leaves: Vec<Term>,
 }
 
 impl State {
-    /// Returns a leaf. A position beyond the leaves is a fault of the caller, for which the first
-    /// leaf is returned.
+    /// Returns the leaf at a position. A position beyond the leaves is a mistake of the caller, and
+    /// the first leaf is returned.
     pub(crate) fn leaf(&self, position: usize) -> Term {
         self.leaves.get(position).copied().unwrap_or(self.guard)
     }
@@ -123,12 +125,12 @@ impl State {
         }
     }
 
-    /// Returns several leaves.
+    /// Returns `count` leaves from position `offset` on.
     pub(crate) fn range(&self, offset: usize, count: usize) -> Vec<Term> {
         self.leaves.get(offset..offset + count).unwrap_or_default().to_vec()
     }
 
-    /// Replaces several leaves.
+    /// Replaces the leaves from position `offset` on.
     pub(crate) fn set_range(&mut self, offset: usize, values: &[Term]) {
         for (position, value) in values.iter().enumerate() {
             self.set(offset + position, *value);
@@ -150,8 +152,7 @@ impl State {
         self.set(position, value);
     }
 
-    /// Returns the state restricted to the packets for which a condition holds, or `None` if it
-    /// holds for none.
+    /// Returns the state restricted to packets that satisfy a condition; `None` if no packet can.
     pub(crate) fn when(&self, terms: &mut Terms, condition: Term) -> Option<Self> {
         let guard = terms.and(self.guard, condition);
         if terms.truth_of(guard) == Some(false) {
@@ -161,8 +162,8 @@ impl State {
     }
 }
 
-/// Joins two states whose guards exclude each other. `first_if` is a condition that holds for the
-/// packets of the first state and not for those of the second.
+/// Joins two states whose guards exclude each other. `first_if` must hold for all packets of the
+/// first state, and for none of the second.
 pub(crate) fn join(terms: &mut Terms, first_if: Term, first: State, second: &State) -> State {
     let guard = terms.or(first.guard, second.guard);
     let mut joined = first;
@@ -175,7 +176,8 @@ pub(crate) fn join(terms: &mut Terms, first_if: Term, first: State, second: &Sta
     joined
 }
 
-/// Joins two states, of which either may be missing, by the guard of the second.
+/// Joins two states, either of which may be missing. Their packets are told apart by the guard of
+/// the second.
 pub(crate) fn join_any(
     terms: &mut Terms,
     first: Option<State>,
@@ -190,30 +192,31 @@ pub(crate) fn join_any(
     }
 }
 
-/// The states in which packets leave a block, by the point at which they continue.
+/// The states in which packets leave a block, according to where they continue.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes {
-    /// The packets that reach the end of the block.
+    /// The packets that reach the end of the block and continue after it.
     pub(crate) next: Option<State>,
-    /// The packets that leave the innermost loop.
+    /// The packets that leave the innermost loop with `break`.
     pub(crate) breaks: Option<State>,
-    /// The packets that go to the update of the innermost loop.
+    /// The packets that go to the next iteration of the innermost loop with `continue`.
     pub(crate) continues: Option<State>,
-    /// The packets that leave the action, function, control or parser state.
+    /// The packets that leave the present action, function, control or parser state with `return`.
     pub(crate) returns: Option<State>,
-    /// The packets that leave the top-level control or parser.
+    /// The packets that leave the top-level control or parser with `exit`.
     pub(crate) exits: Option<State>,
     /// The packets that the parser rejects, with the error in [`Special::ParserError`].
     pub(crate) rejects: Option<State>,
 }
 
 impl Outcomes {
-    /// Returns the outcomes of a statement after which all packets continue.
+    /// Returns the outcomes of a statement after which all packets of this state continue.
     pub(crate) fn next(state: State) -> Self {
         Self { next: Some(state), ..Self::default() }
     }
 
-    /// Adds the packets of `other` that do not reach the end of their block.
+    /// Adds those packets of `other` that do not reach the end of their block. Returns the state of
+    /// those that do.
     pub(crate) fn absorb(&mut self, terms: &mut Terms, other: Self) -> Option<State> {
         let Self { next, breaks, continues, returns, exits, rejects } = other;
         for (here, there) in [

@@ -1,14 +1,14 @@
-//! Terms: expressions over bit-vectors whose inputs have no value yet.
+//! Terms: expressions over bit-vectors that depend on inputs without a value.
 //!
-//! A term has a width of up to 65,536 bits and no sign; operations for which P4 distinguishes `int`
-//! from `bit` exist twice. A condition is a term of one bit. [`Terms`] stores each term once, so
-//! equal terms are equal handles. The constructors fold constants by [`ir::bits`] and simplify;
-//! the term that they return need not have the operation that was asked for.
+//! A term has a width of up to 65,536 bits and no sign. Operations that P4 defines differently for
+//! `int` and `bit` exist in two versions. A condition is a term of one bit. [`Terms`] stores each
+//! term once, so equal terms have equal handles. The constructors fold constants, by [`ir::bits`],
+//! and simplify; the term that they return need not have the operation that was asked for.
 //!
-//! As in `ir::bits`, a `bit<0>` exists, whose only value is zero, and an operand that the types of
-//! P4 exclude does not fail: it is resized to the width that it should have. Since such an operand
-//! is a mistake of the caller, the first one is kept as a [`Fault`], and no query is answered with
-//! terms that have one.
+//! As in `ir::bits`, there is a `bit<0>`, whose only value is zero. An operand of the wrong width
+//! does not cause an immediate error: it is resized to the width that it should have. Since such an
+//! operand is a mistake of the caller, the first one is recorded as a [`Fault`], and a query with
+//! terms that have a fault is not answered.
 
 mod arithmetic;
 mod bitwise;
@@ -24,7 +24,7 @@ use std::collections::HashMap;
 /// The largest width of a term in bits.
 pub const MAXIMUM_WIDTH: u32 = 65_536;
 
-/// The number of terms that [`Terms::new`] permits.
+/// The largest number of terms that [`Terms::new`] permits.
 pub const MAXIMUM_TERMS: usize = 8_000_000;
 
 /// A handle of a term, which is valid for the [`Terms`] that returned it.
@@ -32,30 +32,30 @@ pub const MAXIMUM_TERMS: usize = 8_000_000;
 pub struct Term(u32);
 
 impl Term {
-    /// Returns the position of the term. A term is made after its operands, so it is greater than
-    /// theirs.
+    /// Returns the position of the term among all terms. A term is created after its operands, so
+    /// its position is greater than theirs.
     #[must_use]
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The party that determines the value of an input.
+/// Who determines the value of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// A test chooses the value, such as that of a bit of a packet or the outcome of a lookup.
+    /// A test chooses the value. Examples are the bits of a packet and the outcome of a lookup.
     Chosen,
-    /// The device determines the value and no test knows it, such as that of an uninitialised
-    /// variable or of a random number.
+    /// The device determines the value, and no test knows it. Examples are uninitialised variables
+    /// and random numbers.
     Undefined,
 }
 
-/// The identity of an input: two inputs of the same origin and width are one term.
+/// The identity of an input. Two inputs of the same origin and width are the same term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// The party that determines the value.
+    /// Who determines the value of the input.
     pub source: Source,
-    /// A number that the caller allots, and that only the caller understands.
+    /// A number that the caller assigns, and whose meaning only the caller knows.
     pub id: u64,
 }
 
@@ -66,7 +66,7 @@ impl Origin {
         Self { source: Source::Chosen, id }
     }
 
-    /// Returns the origin of an input whose value no test knows.
+    /// Returns the origin of an input whose value is undefined.
     #[must_use]
     pub fn undefined(id: u64) -> Self {
         Self { source: Source::Undefined, id }
@@ -85,7 +85,7 @@ impl InputId {
     }
 }
 
-/// An input.
+/// An input of terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Input {
     /// The identity of the input.
@@ -100,7 +100,7 @@ pub struct Input {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConstantId(u32);
 
-/// The outermost operation of a term. [`Terms::width_of`] returns the width of its result.
+/// The outermost operation of a term. [`Terms::width_of`] returns the width of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A constant, whose value [`Terms::constant_of`] returns.
@@ -121,9 +121,9 @@ pub enum Operation {
     Subtract(Term, Term),
     /// The product modulo 2^W.
     Multiply(Term, Term),
-    /// The quotient of unsigned numbers, and all ones if the divisor is zero.
+    /// The quotient of unsigned numbers; all ones if the divisor is zero.
     Divide(Term, Term),
-    /// The remainder of unsigned numbers, and the dividend if the divisor is zero.
+    /// The remainder of unsigned numbers; the dividend if the divisor is zero.
     Remainder(Term, Term),
     /// A shift to the left by an unsigned number of any width.
     ShiftLeft(Term, Term),
@@ -131,18 +131,18 @@ pub enum Operation {
     ShiftRight(Term, Term),
     /// A shift to the right that repeats the sign bit, by an unsigned number of any width.
     ShiftRightSigned(Term, Term),
-    /// The bits of the first operand above those of the second.
+    /// A concatenation: the first operand in the high bits, and the second in the low bits.
     Concatenate(Term, Term),
-    /// The bits of `of` from `low` on, up to the width of the result.
+    /// A slice: the bits of `of` from `low` on, as many as the width of the result.
     Extract {
         /// The operand.
         of: Term,
-        /// The position of the result's least significant bit.
+        /// The position in `of` of the result's least significant bit.
         low: u32,
     },
-    /// The operand with its sign bit repeated above.
+    /// A sign extension: the operand, with its sign bit repeated above.
     SignExtend(Term),
-    /// `then` if the condition is one, else `otherwise`.
+    /// A choice: `then` if the condition holds, else `otherwise`.
     IfThenElse {
         /// The condition, of one bit.
         condition: Term,
@@ -151,14 +151,14 @@ pub enum Operation {
         /// The result if the condition is zero.
         otherwise: Term,
     },
-    /// Whether the operands are equal, in one bit.
+    /// Whether the operands are equal, as a condition.
     Equal(Term, Term),
-    /// Whether the first operand is less than the second as an unsigned number, in one bit.
+    /// Whether the first operand is less than the second as an unsigned number, as a condition.
     Less(Term, Term),
 }
 
 impl Operation {
-    /// Returns the operands in the order in which the variant has them.
+    /// Returns the operands of the operation, in the order in which the variant lists them.
     pub fn operands(self) -> impl Iterator<Item = Term> {
         let (first, second, third) = match self {
             Self::Constant(_) | Self::Input(_) => (None, None, None),
@@ -187,7 +187,7 @@ impl Operation {
     }
 }
 
-/// A term as it is stored: the operation decides the value, the width its size.
+/// A term as it is stored: the operation and the width of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Node {
     operation: Operation,
@@ -205,13 +205,13 @@ pub enum Fault {
         /// The width of the right operand.
         right: u32,
     },
-    /// A term has more bits than a term may have.
+    /// A term would have more bits than permitted.
     #[error("a term has {width} bits, more than the {MAXIMUM_WIDTH} of the largest term")]
     TooWide {
-        /// The width that was asked for.
+        /// The width that the caller asked for.
         width: u64,
     },
-    /// A slice or an extension does not fit its operand.
+    /// A slice is outside of its operand.
     #[error("bits {high} to {low} are taken from a term of {width} bits")]
     Slice {
         /// The most significant bit.
@@ -226,10 +226,10 @@ pub enum Fault {
     Extension {
         /// The width of the operand.
         from: u32,
-        /// The width that was asked for.
+        /// The width that the caller asked for.
         to: u32,
     },
-    /// There are more terms than the limit permits.
+    /// There would be more terms than the limit permits.
     #[error("the program has more than {limit} terms, which is the limit")]
     TooMany {
         /// The limit.
@@ -237,7 +237,7 @@ pub enum Fault {
     },
 }
 
-/// All terms of an execution.
+/// All terms of an execution, each stored once.
 #[derive(Clone, Debug)]
 pub struct Terms {
     nodes: Vec<Node>,
@@ -256,7 +256,7 @@ impl Default for Terms {
     }
 }
 
-/// Inputs, constants, and what is known of a term.
+/// Functions that create inputs and constants, and that describe terms.
 impl Terms {
     /// Returns an empty set of terms, with a limit of [`MAXIMUM_TERMS`].
     #[must_use]
@@ -264,7 +264,7 @@ impl Terms {
         Self::with_limit(MAXIMUM_TERMS)
     }
 
-    /// Returns an empty set of terms. More terms than `limit` are a [`Fault`].
+    /// Returns an empty set of terms. Creating more terms than `limit` is recorded as a [`Fault`].
     #[must_use]
     pub fn with_limit(limit: usize) -> Self {
         Self {
@@ -291,16 +291,16 @@ impl Terms {
         self.nodes.is_empty()
     }
 
-    /// Returns the first mistake that was made in the construction of a term.
+    /// Returns whether all terms were constructed correctly.
     ///
     /// # Errors
     ///
-    /// Returns the mistake if there was one.
+    /// Returns the first mistake in the construction of a term, if there was one.
     pub fn check(&self) -> Result<(), Fault> {
         self.fault.clone().map_or(Ok(()), Err)
     }
 
-    /// Returns the input of an origin and width. The input of `bit<0>` is the constant zero.
+    /// Returns the input with this origin and width. If the width is 0, returns the constant zero.
     pub fn input(&mut self, origin: Origin, width: u32) -> Term {
         let width = self.permitted(u64::from(width));
         if width == 0 {
@@ -316,7 +316,7 @@ impl Terms {
         term
     }
 
-    /// Returns all inputs in the order in which they were made.
+    /// Returns all inputs, in the order of their creation.
     #[must_use]
     pub fn inputs(&self) -> &[Input] {
         &self.inputs
@@ -360,7 +360,7 @@ impl Terms {
         self.literal(Bits::ones(width, false))
     }
 
-    /// Returns the constant condition.
+    /// Returns the condition that always holds (`true`) or never does (`false`).
     pub fn truth(&mut self, value: bool) -> Term {
         self.number(1, u128::from(value))
     }
@@ -383,7 +383,7 @@ impl Terms {
         &self.constants[id.0 as usize]
     }
 
-    /// Returns the value of a constant, or `None` if the term is no constant.
+    /// Returns the value of a constant, or `None` if the term is not a constant.
     #[must_use]
     pub fn constant_of(&self, term: Term) -> Option<&Bits> {
         match self.operation(term) {
@@ -392,18 +392,18 @@ impl Terms {
         }
     }
 
-    /// Returns the value of a constant condition, or `None` if the term is no constant.
+    /// Returns whether a constant condition holds, or `None` if the term is not a constant.
     #[must_use]
     pub fn truth_of(&self, term: Term) -> Option<bool> {
         self.constant_of(term).map(|value| !value.is_zero())
     }
 
-    /// Returns the operands of a term in the order in which its operation has them.
+    /// Returns the operands of a term, in the order in which its operation lists them.
     pub fn operands(&self, term: Term) -> impl Iterator<Item = Term> + use<> {
         self.operation(term).operands()
     }
 
-    /// Returns the inputs that a set of terms depends on, in the order of their creation.
+    /// Returns the inputs on which these terms depend, in the order of their creation.
     #[must_use]
     pub fn inputs_below(&self, roots: &[Term]) -> Vec<InputId> {
         let mut inputs = Vec::new();
@@ -416,7 +416,7 @@ impl Terms {
         inputs
     }
 
-    /// Visits the terms that `roots` consist of, each once, in no particular order.
+    /// Visits `roots` and all terms below them, each once, in no particular order.
     pub fn visit(&self, roots: &[Term], mut visit: impl FnMut(Term, Operation)) {
         let mut seen = std::collections::HashSet::new();
         let mut open: Vec<Term> = roots.to_vec();
@@ -432,7 +432,7 @@ impl Terms {
 
 /// The steps that all constructors share.
 impl Terms {
-    /// Returns the term with an operation, which is new if there is none yet.
+    /// Returns the term with this operation and width. Creates it if there is none yet.
     fn intern(&mut self, operation: Operation, width: u32) -> Term {
         let node = Node { operation, width };
         let nodes = &self.nodes;
@@ -449,7 +449,7 @@ impl Terms {
         Term(position)
     }
 
-    /// Returns a constant whose value is unsigned and no wider than a term may be.
+    /// Returns a constant. Its value must be unsigned, and not wider than a term may be.
     fn literal(&mut self, value: Bits) -> Term {
         if let Some(term) = self.constant_terms.get(&value) {
             return *term;
@@ -461,12 +461,13 @@ impl Terms {
         term
     }
 
-    /// Keeps the first fault.
+    /// Records a mistake of the caller, if it is the first one.
     fn report(&mut self, fault: Fault) {
         self.fault.get_or_insert(fault);
     }
 
-    /// Returns `width`, or the largest permitted width if it is greater, which is a fault.
+    /// Returns `width` if a term may have it. Otherwise, records a mistake of the caller and
+    /// returns the largest permitted width.
     fn permitted(&mut self, width: u64) -> u32 {
         match u32::try_from(width) {
             Ok(width) if width <= MAXIMUM_WIDTH => width,
@@ -477,7 +478,8 @@ impl Terms {
         }
     }
 
-    /// Returns `right` with the width of `left`. A difference is a fault.
+    /// Returns `right`, resized to the width of `left`. If the widths differ, records a mistake of
+    /// the caller.
     fn matched(&mut self, left: Term, right: Term) -> Term {
         let (wanted, width) = (self.width_of(left), self.width_of(right));
         if wanted == width {
@@ -487,7 +489,8 @@ impl Terms {
         self.resize(right, wanted)
     }
 
-    /// Returns a condition as a term of one bit. Another width is a fault.
+    /// Returns a condition, resized to one bit. If it had another width, records a mistake of the
+    /// caller.
     fn condition(&mut self, term: Term) -> Term {
         let width = self.width_of(term);
         if width == 1 {

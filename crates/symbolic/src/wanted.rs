@@ -24,7 +24,7 @@ pub use parser::WantedError;
 use crate::term::{Term, Terms};
 use std::fmt;
 
-/// A formula over what a packet does.
+/// A formula about what a packet does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// A single property.
@@ -37,18 +37,18 @@ pub enum Wanted {
     Any(Vec<Self>),
 }
 
-/// A property of a packet's path.
+/// A property of a packet's path through the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Atom {
     /// The packet hits a table.
     Hit(String),
     /// The packet misses a table.
     Miss(String),
-    /// A table runs an action. The name may begin with that of the table.
+    /// A table runs this action. The name may begin with that of the table.
     Action(String),
     /// The packet executes a statement.
     Statement(Position),
-    /// The packet passes a state of a parser.
+    /// The packet passes through a state of a parser.
     State(String),
     /// The packet leaves on no port.
     Drop,
@@ -64,23 +64,25 @@ pub enum Atom {
     Error(String),
 }
 
-/// A position in the source.
+/// A position in the source that a formula names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The path of the file, or its last parts.
+    /// The path of the file, or the last components of the path.
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
-    /// The column, counted from 1, or `None` for all statements that begin on the line.
+    /// The column, counted from 1; `None` for all statements that begin on the line.
     pub column: Option<u32>,
 }
 
 impl Wanted {
-    /// Returns the condition under which the formula holds. `resolve` returns that of an atom.
+    /// Returns the condition under which the formula holds. `resolve` returns the condition of an
+    /// atom.
     ///
     /// # Errors
     ///
-    /// Returns the first error of `resolve`, such as a table that the program does not have.
+    /// Returns the first error of `resolve`, for instance because the program does not have a
+    /// table.
     pub fn condition<E>(
         &self,
         terms: &mut Terms,
@@ -127,14 +129,14 @@ impl Wanted {
     }
 }
 
-/// Returns whether `asked` is a full name or the last parts of one, which are separated by dots.
+/// Returns whether `asked` is the name `full` or its last components, which dots separate.
 #[must_use]
 pub fn is_name(full: &str, asked: &str) -> bool {
     ends_in_parts(full, asked, '.')
 }
 
 impl Position {
-    /// Returns whether a statement at `line` and `column` of the file `path` is meant.
+    /// Returns whether this position names the statement at `line` and `column` of the file `path`.
     #[must_use]
     pub fn is_at(&self, path: &str, line: u32, column: u32) -> bool {
         self.line == line

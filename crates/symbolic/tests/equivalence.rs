@@ -64,7 +64,7 @@ fn compared(replaced: &[(&str, &str)]) -> Equivalence {
 }
 
 #[test]
-fn copies_to_different_groups_or_sessions_are_not_called_equal() {
+fn copies_to_different_groups_or_sessions_are_told_apart() {
     let action = "mark_to_drop(s); }";
     let to = |copy: &str| compiled(&PROGRAM.replace(action, copy));
     let compare = |first: &str, second: &str| {
@@ -77,10 +77,87 @@ fn copies_to_different_groups_or_sessions_are_not_called_equal() {
     let session = |number: u8| format!("clone(CloneType.I2E, {number}); mark_to_drop(s); }}");
     for copy in [&group as &dyn Fn(u8) -> String, &session] {
         let found = compare(&copy(1), &copy(2));
-        assert!(matches!(found, Equivalence::Undecided(_)), "{}: {found:?}", copy(1));
+        let Equivalence::Different(difference) = found else { panic!("{}: {found:?}", copy(1)) };
+        assert_ne!(difference.first.outputs, difference.second.outputs, "{}", copy(1));
         let found = compare(&copy(1), &copy(1));
         assert!(matches!(found, Equivalence::Equal { .. }), "{}: {found:?}", copy(1));
     }
+}
+
+#[test]
+fn values_that_both_programs_leave_undefined_are_no_difference() {
+    let last = "if (h.b.isValid()) { h.a.value = m.m; }";
+    let program = compiled(&PROGRAM.replace(last, "bit<16> unset; h.a.value = unset;"));
+    let verdict = ir::with_large_stack(move || equivalent(&program, &program, &Options::default()));
+    let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(verdict, Equivalence::Equal { .. }), "{verdict:?}");
+}
+
+#[test]
+fn programs_that_recompute_checksums_are_equal_to_themselves() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs");
+    for name in ["router.p4", "vrf.p4", "load_balancer.p4"] {
+        let text = std::fs::read_to_string(folder.join(name)).expect("a program");
+        let program = compiled(&text);
+        let verdict =
+            ir::with_large_stack(move || equivalent(&program, &program, &Options::default()));
+        let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+        assert!(matches!(verdict, Equivalence::Equal { .. }), "{name}: {verdict:?}");
+    }
+}
+
+/// An undefined value that only one of the programs has is not the one of its egress.
+#[test]
+fn values_of_a_later_block_are_shared_whatever_an_earlier_block_leaves_undefined() {
+    let unset = PROGRAM.replace(
+        "control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply { } }",
+        "control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {
+            h.a.setInvalid(); h.a.setValid(); h.a.kind = 0; h.a.ttl = 0; } }",
+    );
+    let first = compiled(&unset);
+    let again = unset.replace("h.b.setValid();", "h.b.setInvalid(); h.b.setValid();");
+    assert_ne!(unset, again);
+    let second = compiled(&again);
+    let verdict = ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+    let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(verdict, Equivalence::Equal { .. }), "{verdict:?}");
+}
+
+/// The words of the checksums have the same values and other operations.
+#[test]
+fn checksums_of_rewritten_words_are_equal() {
+    let with = |word: fn(u8, u8) -> String| {
+        let fields: String = (0..8).map(|number| format!("bit<16> w{number}; ")).collect();
+        let words: Vec<String> = (0..4).map(|number| word(2 * number, 2 * number + 1)).collect();
+        let checksum = format!(
+            "update_checksum(h.b.isValid(), {{ {} }}, h.b.tag, HashAlgorithm.csum16);",
+            words.join(", ")
+        );
+        let text = PROGRAM
+            .replace(
+                "header b_t { bit<16> tag; }",
+                &format!("header b_t {{ {fields} bit<16> tag; }}"),
+            )
+            .replace(
+                "control U(inout headers_t h, inout meta_t m) { apply { } }",
+                &format!(
+                    "control U(inout headers_t h, inout meta_t m) {{ apply {{ {checksum} }} }}"
+                ),
+            );
+        assert!(text.contains("update_checksum") && text.contains("w7"), "{text}");
+        compiled(&text)
+    };
+    let first = with(|left, right| format!("h.b.w{left} - h.b.w{right}"));
+    let second = with(|left, right| format!("~(~h.b.w{left} + h.b.w{right})"));
+    let third = with(|left, right| format!("~(~h.b.w{right} + h.b.w{left})"));
+    let compare = |other: &Program| {
+        let verdict = ir::with_large_stack(|| equivalent(&first, other, &Options::default()));
+        verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
+    };
+    let found = compare(&second);
+    assert!(matches!(found, Equivalence::Equal { .. }), "{found:?}");
+    let found = compare(&third);
+    assert!(matches!(found, Equivalence::Different(_)), "{found:?}");
 }
 
 fn difference(replaced: &[(&str, &str)]) -> Difference {
@@ -145,6 +222,104 @@ fn bits_that_are_undefined_in_one_program_are_no_difference() {
     let verdict =
         compared(&[("h.b.setValid(); h.b.tag = tag;", "h.b.setInvalid(); h.b.setValid();")]);
     assert!(matches!(verdict, Equivalence::Undecided(_)), "{verdict:?}");
+}
+
+/// The solver first finds that the tags differ, of which the second one is undefined.
+#[test]
+fn differences_are_found_beside_undefined_bits() {
+    let found = difference(&[(
+        "h.b.setValid(); h.b.tag = tag; s.egress_spec = 3;",
+        "h.b.setInvalid(); h.b.setValid(); s.egress_spec = h.a.value == 0xbeef ? 9w4 : 9w3;",
+    )]);
+    assert_ne!(found.first.outputs, found.second.outputs);
+    assert_eq!(found.first.packet.get(4..8), Some("beef"), "{}", found.first.packet);
+}
+
+/// A group has several members, of which a hash of the selector keys decides.
+#[test]
+fn members_that_are_selected_in_other_ways_are_not_called_equal() {
+    let with = |algorithm: &str, selector: &str| {
+        let selectors = format!("action_selector(HashAlgorithm.{algorithm}, 32w16, 32w8) members;");
+        let text = PROGRAM
+            .replace("table acl {", &format!("{selectors}\n    table acl {{"))
+            .replace("h.a.value: ternary; h.a.kind: exact;", selector)
+            .replace("default_action = drop();", "implementation = members;");
+        assert!(text.contains(selector) && text.contains("implementation"), "{text}");
+        compiled(&text)
+    };
+    let of_kind = "h.a.value: exact; h.a.kind: selector;";
+    let others = [
+        ("crc16", of_kind, None),
+        ("crc16", "h.a.value: exact; h.a.ttl: selector;", Some("action selectors")),
+        ("crc32", of_kind, Some("another action profile")),
+    ];
+    for (algorithm, selector, reason) in others {
+        let (first, second) = (with("crc16", of_kind), with(algorithm, selector));
+        let found = ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+        let found = found.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+        match (&found, reason) {
+            (Equivalence::Equal { .. }, None) => {}
+            (Equivalence::Undecided(found), Some(reason)) if found.contains(reason) => {}
+            _ => panic!("{algorithm}, {selector}: {found:?}"),
+        }
+    }
+}
+
+/// Two lookups of one entry may run the actions of different members of its group.
+#[test]
+fn members_that_one_program_selects_in_two_ways_are_not_called_equal() {
+    let with = |apply: &str| {
+        let declared = "action keep(bit<16> value) { m.m = value; }
+            action_selector(HashAlgorithm.crc16, 32w16, 32w8) members;
+            table acl {";
+        let text = PROGRAM
+            .replace("table acl {", declared)
+            .replace("h.a.value: ternary; h.a.kind: exact;", "h.a.value: exact; h.a.ttl: selector;")
+            .replace("actions = { send; mark; drop; }", "actions = { keep; }")
+            .replace("default_action = drop();", "implementation = members;")
+            .replace("acl.apply();", apply);
+        compiled(&text)
+    };
+    let first = with(
+        "acl.apply();
+         bit<16> before = m.m;
+         h.a.ttl = h.a.ttl - 1;
+         acl.apply();
+         h.a.ttl = h.a.ttl + 1;
+         if (m.m != before) { s.egress_spec = 5; }
+         m.m = h.a.value + h.a.value;",
+    );
+    let second = with("");
+    let found = ir::with_large_stack(move || equivalent(&first, &second, &Options::default()));
+    let found = found.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+    let Equivalence::Undecided(reason) = &found else { panic!("{found:?}") };
+    assert!(reason.contains("action selectors"), "{reason}");
+}
+
+/// What a switch computes or draws is not any number, even if it is not known which one it is.
+#[test]
+fn numbers_that_are_not_known_are_not_called_equal() {
+    let payload = |data: &str| {
+        let checksum = format!(
+            "control U(inout headers_t h, inout meta_t m) {{ apply {{ update_checksum_with_payload(
+                h.b.isValid(), {{ {data} }}, h.b.tag, HashAlgorithm.csum16); }} }}"
+        );
+        PROGRAM.replace("control U(inout headers_t h, inout meta_t m) { apply { } }", &checksum)
+    };
+    let random = |most: u16| {
+        PROGRAM.replace("h.b.tag = tag;", &format!("random(h.b.tag, 16w0, 16w{most});"))
+    };
+    let unset =
+        PROGRAM.replace("h.b.setValid(); h.b.tag = tag;", "h.b.setInvalid(); h.b.setValid();");
+    for [first, second] in
+        [[payload("h.a.kind"), payload("h.a.ttl")], [random(9), random(99)], [unset, random(9)]]
+    {
+        assert!(first != PROGRAM && second != PROGRAM);
+        let (left, right) = (compiled(&first), compiled(&second));
+        let found = ir::with_large_stack(move || equivalent(&left, &right, &Options::default()));
+        let found = found.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+        assert!(matches!(found, Equivalence::Undecided(_)), "{second}\n{found:?}");
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Parsing and formatting of [`Bits`], and their serialised form.
+//! Parsing and formatting of [`Bits`], and the form in which it is serialised.
 
 use super::Bits;
 use num_bigint::{BigInt, Sign};

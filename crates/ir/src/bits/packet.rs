@@ -4,7 +4,8 @@
 use super::{Bits, words::Words};
 
 impl Bits {
-    /// Returns the low `width` bits of a big-endian number. Missing bytes are zero.
+    /// Returns the low `width` bits of a big-endian number. If `bytes` has fewer bits, the missing
+    /// high bits are zero.
     #[must_use]
     pub fn from_be_bytes(width: u32, signed: bool, bytes: &[u8]) -> Self {
         let needed = width.div_ceil(8) as usize;
@@ -19,8 +20,8 @@ impl Bits {
         bits
     }
 
-    /// Returns the bit pattern as a big-endian number in the fewest bytes that hold the width (none
-    /// for `bit<0>`).
+    /// Returns the bit pattern as a big-endian number of `width / 8` bytes, rounded up, which is
+    /// none for `bit<0>`.
     #[must_use]
     pub fn to_be_bytes(&self) -> Vec<u8> {
         let needed = self.width.div_ceil(8) as usize;
@@ -52,8 +53,9 @@ impl Bits {
         Some(wide.shift_right(below).cast(width, signed))
     }
 
-    /// Appends the bit pattern to a packet whose last byte has `used` bits in use (1 to 8). `used`
-    /// is ignored if the packet is empty. Returns the number of bits in use in the new last byte.
+    /// Appends the bit pattern to a packet that may end in the middle of a byte: the last byte of
+    /// `packet` has `used` bits in use (1 to 8). `used` is ignored if the packet is empty. Returns
+    /// the number of bits in use in the new last byte.
     pub fn append_to_packet(&self, packet: &mut Vec<u8>, used: u32) -> u32 {
         let free = if packet.is_empty() { 0 } else { 8_u32.saturating_sub(used) };
         if self.width == 0 {

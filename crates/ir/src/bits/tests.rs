@@ -65,7 +65,7 @@ fn for_all(mut check: impl FnMut(&mut StdRng, u32, bool)) {
 }
 
 #[test]
-fn wrapping_arithmetic() {
+fn arithmetic_wraps_like_big_integers() {
     for_all(|random, width, signed| {
         let (a, b) = (any(random, width, signed), any(random, width, signed));
         let (x, y) = (a.to_bigint(), b.to_bigint());
@@ -79,7 +79,7 @@ fn wrapping_arithmetic() {
 }
 
 #[test]
-fn saturating_arithmetic() {
+fn saturating_arithmetic_clamps_big_integers() {
     for_all(|random, width, signed| {
         let (a, b) = (any(random, width, signed), any(random, width, signed));
         let (x, y) = (a.to_bigint(), b.to_bigint());
@@ -91,7 +91,7 @@ fn saturating_arithmetic() {
 }
 
 #[test]
-fn division() {
+fn division_agrees_with_big_integers() {
     for_all(|random, width, signed| {
         let (a, b) = (any(random, width, signed), any(random, width, signed));
         let (x, y) = (a.to_bigint(), b.to_bigint());
@@ -106,7 +106,7 @@ fn division() {
 }
 
 #[test]
-fn shifts() {
+fn shifts_agree_with_big_integers() {
     for_all(|random, width, signed| {
         let a = any(random, width, signed);
         let x = a.to_bigint();
@@ -126,7 +126,7 @@ fn shifts() {
 }
 
 #[test]
-fn slices_and_concatenation() {
+fn slices_and_concatenations_agree_with_big_integers() {
     for_all(|random, width, signed| {
         let a = any(random, width, signed);
         let pattern = wrap(&a.to_bigint(), width, false);
@@ -157,7 +157,7 @@ fn slices_and_concatenation() {
 }
 
 #[test]
-fn casts_and_order() {
+fn casts_and_comparisons_agree_with_big_integers() {
     for_all(|random, width, signed| {
         let a = any(random, width, signed);
         let to_width = WIDTHS[random.random_range(0..WIDTHS.len())];
@@ -173,7 +173,7 @@ fn casts_and_order() {
 }
 
 #[test]
-fn bytes_and_packets() {
+fn bytes_and_packets_round_trip() {
     for_all(|random, width, signed| {
         let a = any(random, width, signed);
         assert_eq!(a.to_be_bytes().len(), width.div_ceil(8) as usize);
@@ -200,7 +200,7 @@ fn bytes_and_packets() {
 }
 
 #[test]
-fn text() {
+fn texts_round_trip() {
     for_all(|random, width, signed| {
         let a = any(random, width, signed);
         assert_eq!(a.to_string(), a.to_bigint().to_string());
@@ -221,7 +221,7 @@ fn text() {
 }
 
 #[test]
-fn zero_width() {
+fn a_value_of_zero_bits_is_zero() {
     let nothing = Bits::zero(0, false);
     assert_eq!(Bits::ones(0, true), Bits::minimum(0, true));
     assert_eq!(nothing.wrapping_add(&nothing), nothing);

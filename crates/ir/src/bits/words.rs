@@ -9,8 +9,8 @@ use std::cmp::Ordering;
 pub(super) enum Words {
     /// A pattern of at most 128 bits, in little-endian words.
     Small([u64; 2]),
-    /// A pattern of more than 128 bits, in little-endian words. Their number follows from the
-    /// width.
+    /// A pattern of more than 128 bits, in little-endian words. The width determines the number of
+    /// words.
     Large(Box<[u64]>),
 }
 
@@ -122,8 +122,8 @@ impl Words {
         words
     }
 
-    /// Returns a pattern whose words are `combine` applied to the words of `self` and `other` at
-    /// the same position.
+    /// Returns the pattern that results from applying `combine` to each pair of words at the same
+    /// position in `self` and `other`.
     pub(super) fn combined(&self, other: &Self, combine: impl Fn(u64, u64) -> u64) -> Self {
         let mut words = self.clone();
         for (word, right) in words.as_mut_slice().iter_mut().zip(other.as_slice()) {
@@ -132,8 +132,8 @@ impl Words {
         words
     }
 
-    /// Returns whether `self` and `other` are equal in all bits that are set in `mask`. The three
-    /// patterns have the same width.
+    /// Returns whether `self` and `other` are equal in all bits that are set in `mask`. All three
+    /// patterns must have the same width.
     pub(super) fn matches_under(&self, other: &Self, mask: &Self) -> bool {
         let at = |words: &[u64], position: usize| words.get(position).copied().unwrap_or(0);
         let (others, masks) = (other.as_slice(), mask.as_slice());
@@ -231,8 +231,8 @@ fn halves(pattern: u128) -> [u64; 2] {
     [pattern as u64, (pattern >> 64) as u64]
 }
 
-/// Returns the 64 bits that start `shift` bits (0 to 64) above the low end of the 128-bit number
-/// `high ++ low`.
+/// Concatenates `high` and `low` to a 128-bit number, shifts it right by `shift` bits (0 to 64),
+/// and returns the low 64 bits of the result.
 fn joined(high: u64, low: u64, shift: u32) -> u64 {
     ((u128::from(high) << 64 | u128::from(low)) >> shift) as u64
 }

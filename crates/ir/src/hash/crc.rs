@@ -43,7 +43,7 @@ impl CrcParameters {
         final_xor: 0xffff_ffff,
     };
 
-    /// Returns the width of the remainder, which is `width` brought into the range of widths.
+    /// Returns the width of the remainder in bits: `width`, clamped to the range from 8 to 64.
     #[must_use]
     pub const fn used_width(&self) -> u32 {
         match self.width {
@@ -57,7 +57,7 @@ impl CrcParameters {
         u64::MAX >> (64 - self.used_width())
     }
 
-    /// Returns a remainder with its bits in reverse order.
+    /// Returns the remainder with the order of its bits reversed.
     const fn reflected(&self, remainder: u64) -> u64 {
         (remainder & self.mask()).reverse_bits() >> (64 - self.used_width())
     }
@@ -86,15 +86,16 @@ impl CrcParameters {
     }
 }
 
-/// A CRC with its tables, which take 16 KiB.
+/// A CRC with its lookup tables, which take 16 KiB.
 ///
-/// The remainder is stored reflected, in the low bits, whatever the parameters say: input that is
-/// not reflected is reversed before processing, and output is reversed afterwards.
+/// The remainder is always stored in reflected bit order, in the low bits. If the parameters do not
+/// ask for reflected input, input is reversed before processing. If they do not ask for reflected
+/// output, the result is reversed afterwards.
 #[derive(Clone, Debug)]
 pub struct Crc {
     parameters: CrcParameters,
-    /// The tables for eight bytes at a time. Table `n` holds, for each value of a byte, the
-    /// remainder of that byte followed by `n` zero bytes.
+    /// The lookup tables for processing eight bytes at once. For each value of a byte, table `n`
+    /// holds the remainder of that byte followed by `n` zero bytes.
     tables: [[u64; 256]; 8],
 }
 
@@ -132,18 +133,19 @@ impl Crc {
         &self.parameters
     }
 
-    /// Returns the tables for code that processes words of eight bytes itself. Also returns the
-    /// number by which the remainder of `bytes` bytes, computed from an initial value of zero, must
-    /// be combined by exclusive or. The first byte of a word is its lowest. Returns `None` if bytes
-    /// or the remainder must be reversed.
+    /// Returns the lookup tables and a correction, for code that computes the CRC of `bytes` bytes
+    /// itself. That code reads the data as little-endian words of eight bytes and starts with a
+    /// remainder of zero. The exclusive or of its result and the correction is the checksum.
+    /// Returns `None` if the parameters demand that bytes or the remainder are reversed.
     #[must_use]
     pub fn for_words(&self, bytes: usize) -> Option<(&[[u64; 256]; 8], u64)> {
         let CrcParameters { reflect_input, reflect_output, .. } = self.parameters;
-        // Except for its beginning and end, a CRC is linear.
+        // A CRC is linear, except for its initial value and its final exclusive or.
         (reflect_input && reflect_output).then(|| (&self.tables, self.checksum(&vec![0; bytes])))
     }
 
-    /// Returns the checksum of `data`, like [`CrcParameters::checksum`] but eight bytes at a time.
+    /// Returns the checksum of `data`. It equals that of [`CrcParameters::checksum`], but is
+    /// computed eight bytes at a time.
     #[must_use]
     pub fn checksum(&self, data: &[u8]) -> u64 {
         let parameters = &self.parameters;
@@ -164,8 +166,9 @@ impl Crc {
         (output ^ parameters.final_xor) & parameters.mask()
     }
 
-    /// Returns the remainder after the `bytes` lowest bytes of `word`, given the remainder before
-    /// that word. `bytes` is from one to `MAX`. The table lookups do not depend on each other.
+    /// Returns the remainder after the `bytes` lowest bytes of `word` have been processed.
+    /// `remainder` is the remainder before the word, and `bytes` is from one to `MAX`. The table
+    /// lookups are independent of each other, so the processor can overlap them.
     #[inline]
     fn advance<const MAX: usize>(&self, remainder: u64, word: u64, bytes: usize) -> u64 {
         let word = match self.parameters.reflect_input {
@@ -189,7 +192,7 @@ mod tests {
 
     /// The check values are from the catalogue of parametrised CRC algorithms (Cook).
     #[test]
-    fn check_values() {
+    fn crcs_have_the_check_values_of_the_catalogue() {
         let catalogue = [
             // CRC-16/IBM-3740 ("CCITT false"), CRC-16/KERMIT, CRC-8/SMBUS, CRC-32/BZIP2, CRC-64/XZ.
             (16, 0x1021, 0xffff, false, 0, 0x29b1),

@@ -18,7 +18,7 @@ pub(super) fn lookup3(data: &[u8]) -> u32 {
     finished(state)
 }
 
-/// Adds up to twelve bytes, the least significant byte of each word first.
+/// Adds up to twelve bytes of data to the three words of the state, least significant byte first.
 fn add_words(state: &mut [u32; 3], bytes: &[u8]) {
     for (position, byte) in bytes.iter().enumerate().take(12) {
         if let Some(word) = state.get_mut(position / 4) {

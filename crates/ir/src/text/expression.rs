@@ -70,7 +70,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Formats a constant of type `type_id`. Members of enumerations, errors and actions are
+    /// Formats a constant of type `type_id`. Errors, members of enumerations and actions are
     /// printed by name.
     pub(super) fn value(&self, type_id: TypeId, value: &Value) -> String {
         let types = &self.program.types;
@@ -156,7 +156,7 @@ impl Printer<'_> {
     }
 }
 
-/// Formats a constant without its type, so that errors and members of enumerations appear as
+/// Formats a constant whose type is not known, so errors and members of enumerations appear as
 /// numbers.
 pub(super) struct Literal<'v>(pub(super) &'v Value);
 

@@ -100,8 +100,7 @@ impl Validator<'_> {
     }
 
     fn expression_kind(&mut self, expression: &Expression) -> Outcome {
-        let types = &self.program.types;
-        let ty = types.get(expression.type_id);
+        let ty = self.program.types.get(expression.type_id);
         match &expression.kind {
             ExpressionKind::Constant(value) => self.fits(expression.type_id, value),
             ExpressionKind::Read(place) => {
@@ -109,42 +108,15 @@ impl Validator<'_> {
                 self.demand(read == ty, "a place read as another type")
             }
             ExpressionKind::Unary(operator, operand) => {
-                self.of_type(operand, Some(expression.type_id))?;
-                let fits = match operator {
-                    UnaryOperator::Not => ty == Type::Bool,
-                    UnaryOperator::Negate | UnaryOperator::Complement => {
-                        matches!(ty, Type::Bits { .. })
-                    }
-                };
-                self.demand(fits, "an operator on another type")
+                self.unary(*operator, operand, expression.type_id)
             }
             ExpressionKind::Binary(operator, left, right) => {
                 self.expression(left)?;
                 self.expression(right)?;
                 self.binary(*operator, ty, left.type_id, right.type_id)
             }
-            ExpressionKind::Slice { operand, high, low } => {
-                self.expression(operand)?;
-                let Type::Bits { width, .. } = types.get(operand.type_id) else {
-                    return self.fail("a slice of something without bits");
-                };
-                self.demand(
-                    low <= high
-                        && *high < width
-                        && ty == Type::Bits { width: high - low + 1, signed: false },
-                    "a slice out of range or of another width",
-                )
-            }
-            ExpressionKind::Cast(operand) => {
-                self.expression(operand)?;
-                let fits = match (types.get(operand.type_id), ty) {
-                    (Type::Bits { .. }, Type::Bits { .. }) => true,
-                    (Type::Bool, Type::Bits { width, signed })
-                    | (Type::Bits { width, signed }, Type::Bool) => width == 1 && !signed,
-                    _ => false,
-                };
-                self.demand(fits, "a cast that does not exist")
-            }
+            ExpressionKind::Slice { operand, high, low } => self.slice(operand, *high, *low, ty),
+            ExpressionKind::Cast(operand) => self.cast(operand, ty),
             ExpressionKind::Conditional { condition, then, otherwise } => {
                 self.condition(condition)?;
                 self.of_type(then, Some(expression.type_id))?;
@@ -165,29 +137,70 @@ impl Validator<'_> {
                     "lastIndex of something that is not a stack",
                 )
             }
-            ExpressionKind::Composite(values) => {
-                let Some(composite) = types.composite(expression.type_id) else {
-                    return self.fail("fields of something without fields");
-                };
-                self.demand(values.len() == composite.fields.len(), "too many or too few fields")?;
-                for (value, field) in values.iter().zip(&composite.fields) {
-                    self.of_type(value, Some(field.type_id))?;
-                }
-                Ok(())
-            }
-            ExpressionKind::Stack(values) => {
-                let Type::Stack { element, size } = ty else {
-                    return self.fail("elements of something that is not a stack");
-                };
-                self.demand(values.len() == size as usize, "too many or too few elements")?;
-                values.iter().try_for_each(|value| self.of_type(value, Some(element)))
-            }
+            ExpressionKind::Composite(values) => self.composite(values, expression.type_id),
+            ExpressionKind::Stack(values) => self.stack(values, ty),
             ExpressionKind::Invalid => {
                 self.demand(self.is_header_like(ty), "an invalid header of another type")
             }
             ExpressionKind::PacketLength => self
                 .demand(ty == Type::Bits { width: 32, signed: false }, "a length of another type"),
         }
+    }
+
+    fn unary(&mut self, operator: UnaryOperator, operand: &Expression, result: TypeId) -> Outcome {
+        self.of_type(operand, Some(result))?;
+        let ty = self.program.types.get(result);
+        let fits = match operator {
+            UnaryOperator::Not => ty == Type::Bool,
+            UnaryOperator::Negate | UnaryOperator::Complement => matches!(ty, Type::Bits { .. }),
+        };
+        self.demand(fits, "an operator on another type")
+    }
+
+    fn slice(&mut self, operand: &Expression, high: u32, low: u32, result: Type) -> Outcome {
+        self.expression(operand)?;
+        let Type::Bits { width, .. } = self.program.types.get(operand.type_id) else {
+            return self.fail("a slice of something without bits");
+        };
+        self.demand(
+            low <= high
+                && high < width
+                && result == Type::Bits { width: high - low + 1, signed: false },
+            "a slice out of range or of another width",
+        )
+    }
+
+    fn cast(&mut self, operand: &Expression, result: Type) -> Outcome {
+        self.expression(operand)?;
+        let fits = match (self.program.types.get(operand.type_id), result) {
+            (Type::Bits { .. }, Type::Bits { .. }) => true,
+            (Type::Bool, Type::Bits { width, signed })
+            | (Type::Bits { width, signed }, Type::Bool) => width == 1 && !signed,
+            _ => false,
+        };
+        self.demand(fits, "a cast that does not exist")
+    }
+
+    /// Checks a struct, tuple or header that is built from the values of its fields.
+    fn composite(&mut self, values: &[Expression], type_id: TypeId) -> Outcome {
+        let program = self.program;
+        let Some(composite) = program.types.composite(type_id) else {
+            return self.fail("fields of something without fields");
+        };
+        self.demand(values.len() == composite.fields.len(), "too many or too few fields")?;
+        for (value, field) in values.iter().zip(&composite.fields) {
+            self.of_type(value, Some(field.type_id))?;
+        }
+        Ok(())
+    }
+
+    /// Checks a header stack that is built from its elements.
+    fn stack(&mut self, values: &[Expression], ty: Type) -> Outcome {
+        let Type::Stack { element, size } = ty else {
+            return self.fail("elements of something that is not a stack");
+        };
+        self.demand(values.len() == size as usize, "too many or too few elements")?;
+        values.iter().try_for_each(|value| self.of_type(value, Some(element)))
     }
 
     fn binary(&self, operator: BinaryOperator, ty: Type, left: TypeId, right: TypeId) -> Outcome {
@@ -261,10 +274,11 @@ impl Validator<'_> {
     }
 }
 
-/// The type of a place, as the check of the place determines it.
+/// The type of a place, as it results from checking the place.
 #[derive(Clone, Copy)]
 pub(super) enum PlaceType {
     Known(TypeId),
-    /// A slice, of type `bit` with this width. The program need not contain that type.
+    /// A slice, whose type is `bit` with this width. The program's list of types need not contain
+    /// that type.
     Slice(u32),
 }

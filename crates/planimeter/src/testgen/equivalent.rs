@@ -1,11 +1,17 @@
-//! `planimeter testgen --equivalent`: compares two programs.
+//! `planimeter testgen --equivalent`: checks whether two programs transmit the same packets.
 
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
 use ir::{Program, with_large_stack};
+use provenance::{Began, Provenance};
+use report::page::document::{Document, Section, json};
+use report::page::{Cell, Table};
+use report::value::Value;
+use statistics::Unit;
 use symbolic::equivalence::{Difference, Equivalence, equivalent};
+use symbolic::generated::Test;
 use symbolic::search::Options;
 
 use super::{Arguments, check_architecture, failure};
@@ -13,51 +19,126 @@ use crate::failure::Failure;
 use crate::program;
 
 /// Compares a program with another, and prints a packet and a configuration for which they transmit
-/// different packets. The exit status is 1 if there is one, or if that could not be decided.
+/// different packets. The exit status is 1 if there are such a packet and configuration, or if this
+/// could not be decided. If `began` is given, prints the result as JSON in place of text.
 pub(super) fn compare(
-    path: &Path,
-    first: &Program,
+    (path, first): (&Path, &Program),
     other: &Path,
     arguments: &Arguments,
     options: &Options,
+    began: Option<&Began>,
 ) -> Result<ExitCode, Failure> {
     let second = program::load(other, &arguments.sources)?;
     check_architecture(other, &second)?;
     let verdict = with_large_stack(|| equivalent(first, &second, options));
     let verdict = verdict.map_err(Failure::run)?.map_err(|error| failure(path, error))?;
+    match began {
+        None => print!("{}", text([path, other], &verdict, options)),
+        Some(began) => {
+            let document = document([path, other], &verdict, options, began.provenance());
+            print!("{}", json::to_json(&document));
+        }
+    }
+    match verdict {
+        Equivalence::Equal { .. } => Ok(ExitCode::SUCCESS),
+        Equivalence::Different(difference) => {
+            if let Some(directory) = &arguments.output {
+                write(directory, &difference)?;
+            }
+            Ok(ExitCode::from(1))
+        }
+        Equivalence::Undecided(_) => Ok(ExitCode::from(1)),
+    }
+}
+
+/// Formats the verdict as text. If the programs differ, the text contains the tests that show the
+/// difference.
+fn text([path, other]: [&Path; 2], verdict: &Equivalence, options: &Options) -> String {
     let (path, other) = (path.display(), other.display());
     match verdict {
         Equivalence::Equal { layouts } => {
             let bound = match options.packets {
                 1 => String::new(),
-                packets => format!(" of sequences of up to {packets}"),
+                packets => format!(" in sequences of up to {packets} packets"),
             };
-            println!(
+            format!(
                 "{path} and {other} transmit the same packets, proved for {layouts} layouts of \
-                 packets{bound}"
-            );
-            Ok(ExitCode::SUCCESS)
+                 packets{bound}\n"
+            )
         }
         Equivalence::Different(difference) => {
-            let Difference { first, second } = *difference;
-            let tests = [(path, "first.stf", first), (other, "second.stf", second)];
-            for (program, name, test) in tests {
-                println!("# On {program}:");
-                print!("{}", test.stf());
-                if let Some(directory) = &arguments.output {
-                    let file = directory.join(name);
-                    fs::create_dir_all(directory)
-                        .and_then(|()| fs::write(&file, test.stf()))
-                        .map_err(|error| {
-                            Failure::input(format!("cannot write {}: {error}", file.display()))
-                        })?;
-                }
-            }
-            Ok(ExitCode::from(1))
+            let Difference { first, second } = &**difference;
+            format!("# On {path}:\n{}# On {other}:\n{}", first.stf(), second.stf())
         }
-        Equivalence::Undecided(reason) => {
-            println!("{path} and {other}: given up: {reason}");
-            Ok(ExitCode::from(1))
-        }
+        Equivalence::Undecided(reason) => format!("{path} and {other}: given up: {reason}\n"),
+    }
+}
+
+/// Writes the tests that show the difference between the programs into a directory.
+fn write(directory: &Path, difference: &Difference) -> Result<(), Failure> {
+    let Difference { first, second } = difference;
+    for (name, test) in [("first.stf", first), ("second.stf", second)] {
+        let file = directory.join(name);
+        fs::create_dir_all(directory)
+            .and_then(|()| fs::write(&file, test.stf()))
+            .map_err(|error| Failure::input(format!("cannot write {}: {error}", file.display())))?;
+    }
+    Ok(())
+}
+
+/// Returns the verdict as a document. If the programs differ, it has a section for each program
+/// with the test that shows the difference.
+fn document(
+    [path, other]: [&Path; 2],
+    verdict: &Equivalence,
+    options: &Options,
+    provenance: Provenance,
+) -> Document {
+    let title = format!("{} and {}", path.display(), other.display());
+    let count = |number: f64| Value::new(number, Unit::Count);
+    let (word, layouts, reason) = match verdict {
+        Equivalence::Equal { layouts } => ("equal", Some(count(*layouts as f64)), None),
+        Equivalence::Different(_) => ("different", None, None),
+        Equivalence::Undecided(reason) => ("given up", None, Some(reason.clone())),
+    };
+    let columns = ["programs", "verdict", "layouts", "packets", "reason"];
+    let mut table = Table::of_values("Comparison", columns);
+    table.row([
+        Cell::text(title.clone()),
+        Cell::text(word),
+        Cell::optional(layouts),
+        Cell::from(count(f64::from(options.packets))),
+        reason.map(Cell::text).unwrap_or_default(),
+    ]);
+    let mut sections = vec![Section {
+        id: "comparison".to_owned(),
+        title: "Comparison".to_owned(),
+        tables: vec![table],
+        ..Section::default()
+    }];
+    if let Equivalence::Different(difference) = verdict {
+        let Difference { first, second } = &**difference;
+        sections.push(script("first", path, first));
+        sections.push(script("second", other, second));
+    }
+    Document {
+        kind: "testgen --equivalent",
+        title,
+        findings: Vec::new(),
+        notes: Vec::new(),
+        partial: None,
+        claims: Vec::new(),
+        sections,
+        provenance,
+    }
+}
+
+/// Returns a section with the STF script of a test, line by line.
+fn script(id: &str, program: &Path, test: &Test) -> Section {
+    Section {
+        id: id.to_owned(),
+        title: format!("On {}", program.display()),
+        text: test.stf().lines().map(str::to_owned).collect(),
+        ..Section::default()
     }
 }

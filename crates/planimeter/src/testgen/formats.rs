@@ -1,4 +1,4 @@
-//! The forms in which generated tests are written.
+//! The formats in which generated tests are written.
 
 mod captures;
 mod entities;
@@ -33,11 +33,11 @@ pub(super) enum Format {
     Ptf,
     /// One message, tests.binpb, with all tests and all verdicts (planimeter.testgen.v1)
     Protobuf,
-    /// The packets alone: in-PORT.pcap and out-PORT.pcap, those of test N at the time N seconds
+    /// The packets alone: in-PORT.pcap and out-PORT.pcap, test N begins at N seconds or later
     Pcap,
 }
 
-/// The tests of a program that are to be written.
+/// The generated tests of a program, which are written to files.
 #[derive(Clone, Copy)]
 pub(super) struct Suite<'r> {
     pub(super) path: &'r Path,
@@ -46,7 +46,7 @@ pub(super) struct Suite<'r> {
     pub(super) report: &'r Report,
 }
 
-/// The file of all tests as JSON.
+/// The content of `tests.json`: all tests and all verdicts.
 #[derive(Serialize)]
 struct File<'r> {
     schema: u32,
@@ -57,7 +57,7 @@ struct File<'r> {
     goals: Vec<JsonGoal<'r>>,
 }
 
-/// A goal with its verdict.
+/// A goal (part of the program), with the verdict on whether packets reach it.
 #[derive(Serialize)]
 struct JsonGoal<'r> {
     kind: &'static str,
@@ -66,7 +66,8 @@ struct JsonGoal<'r> {
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     test: Option<usize>,
-    /// The number of packets within which the goal is not reached.
+    /// The number of packets in a test with which the goal cannot be reached, if the verdict is
+    /// limited to this number.
     #[serde(skip_serializing_if = "Option::is_none")]
     packets: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,11 +96,11 @@ impl<'r> JsonGoal<'r> {
 }
 
 impl Suite<'_> {
-    /// Writes the tests into a directory, which is created.
+    /// Writes the tests into a directory, which is created if necessary.
     ///
     /// # Errors
-    /// Returns an error if a file cannot be written, or if the program has no P4Info and the form
-    /// needs one.
+    /// Returns an error if a file cannot be written, or if the program has no P4Info although the
+    /// format needs one.
     pub(super) fn write(self, directory: &Path, format: Format) -> Result<(), Failure> {
         let failed = |path: &Path, error: std::io::Error| {
             Failure::input(format!("cannot write {}: {error}", path.display()))
@@ -112,7 +113,7 @@ impl Suite<'_> {
         Ok(())
     }
 
-    /// Returns the files of a form, by name.
+    /// Returns the content of each file of a format, with the file's name.
     fn files(self, format: Format) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let Self { path, program, seed, report } = self;
         Ok(match format {
@@ -146,7 +147,7 @@ impl Suite<'_> {
         })
     }
 
-    /// Returns the tests as a message.
+    /// Returns the tests as a message of protocol buffers.
     fn message(self) -> Result<proto::Suite, Failure> {
         let mut tests = Vec::new();
         for (test, updates) in self.with_updates()? {
@@ -164,8 +165,8 @@ impl Suite<'_> {
 }
 
 impl<'r> Suite<'r> {
-    /// Returns the tests with the updates of P4Runtime that they need. Says on standard error which
-    /// tests have no form in P4Runtime, and leaves them out.
+    /// Returns each test with the P4Runtime updates that configure the switch for it. Tests that
+    /// need something which P4Runtime cannot express are left out, and named on standard error.
     fn with_updates(self) -> Result<Vec<(&'r Test, Vec<Update>)>, Failure> {
         let path = self.path.display();
         let identifiers = Identifiers::new(self.program).map_err(|errors| {

@@ -38,6 +38,18 @@ pub struct Test {
     /// The packets that the switch receives before, in this order. Most tests have none.
     #[prost(message, repeated, tag = "6")]
     pub earlier: ::prost::alloc::vec::Vec<Exchange>,
+    /// The timeouts that the control plane sets for expire time profiles of PNA. P4Runtime has no
+    /// update for them.
+    #[prost(message, repeated, tag = "7")]
+    pub expire_times: ::prost::alloc::vec::Vec<ExpireTime>,
+}
+/// The timeout of the entries with an expire time profile.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ExpireTime {
+    #[prost(uint32, tag = "1")]
+    pub profile: u32,
+    #[prost(uint32, tag = "2")]
+    pub seconds: u32,
 }
 /// A packet that the switch receives, with those that leave because of it.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -54,6 +66,9 @@ pub struct Packet {
     pub port: u32,
     #[prost(bytes = "bytes", tag = "2")]
     pub payload: ::prost::bytes::Bytes,
+    /// The seconds from the arrival of the test's first packet to that of this one.
+    #[prost(uint32, tag = "3")]
+    pub seconds: u32,
 }
 /// A packet that leaves the switch.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

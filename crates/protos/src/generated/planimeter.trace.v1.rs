@@ -43,6 +43,11 @@ pub struct Outcomes {
     /// The largest number of outcomes in a tree.
     #[prost(uint64, tag = "3")]
     pub limit: u64,
+    /// Whether the control plane changed the switch while the packet was tried, each time that the
+    /// tree was made, or before the packet was processed. The tree may then have outcomes of
+    /// several states.
+    #[prost(bool, tag = "4")]
+    pub mixed_states: bool,
 }
 /// Events in order, and what comes after the last one. A packet that only continues, in egress or
 /// in ingress again, has its further passes in the same node. A node without `next` ends with its

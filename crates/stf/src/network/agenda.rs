@@ -1,12 +1,13 @@
-//! The events of a network in virtual time, in the order in which they happen.
+//! The queue of future events of a network in virtual time.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
-/// The order of events at one time: ports that have finished a packet, or for which a packet is
-/// released, choose before packets arrive, and ports that were idle choose after that. A packet
-/// that arrives just as a port becomes free therefore misses that choice.
+/// The order of events at the same time. First, ports that have finished a packet, or for which a
+/// packet is released, select their next packet. Then packets arrive. Then ports that were idle
+/// select a packet. A packet that arrives just as a busy port becomes free is therefore not
+/// considered in that selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Rank {
     Busy,
@@ -14,8 +15,8 @@ pub(super) enum Rank {
     Idle,
 }
 
-/// The events that are to happen. Events of the same time and rank happen in the order in which
-/// they were added, or took their number.
+/// The queue of future events. Events of the same time and rank happen in the order of their
+/// numbers, which is the order in which they were added unless numbers were reserved.
 pub(super) struct Agenda<E> {
     order: BinaryHeap<Reverse<(Duration, Rank, u64)>>,
     events: BTreeMap<u64, E>,
@@ -34,21 +35,21 @@ impl<E> Agenda<E> {
         self.add_numbered(time, rank, number, event);
     }
 
-    /// Returns a number for events that are added later: they precede events of the same time and
-    /// rank that get a number after this call.
+    /// Reserves a number for events that are added later. These events precede all events of the
+    /// same time and rank whose numbers are assigned after this call.
     pub(super) fn number(&mut self) -> u64 {
         self.added += 1;
         self.added
     }
 
-    /// Adds an event with a number, which no other event of the agenda may have.
+    /// Adds an event with a reserved number. No other event in the queue may have this number.
     pub(super) fn add_numbered(&mut self, time: Duration, rank: Rank, number: u64, event: E) {
         self.order.push(Reverse((time, rank, number)));
         self.events.insert(number, event);
     }
 
-    /// Removes and returns the next event with its time, if it happens at or before an arrival at
-    /// `until`.
+    /// Removes and returns the next event and its time, if it precedes packets that are added for
+    /// the time `until`.
     pub(super) fn next(&mut self, until: Duration) -> Option<(Duration, E)> {
         let Reverse((time, rank, number)) = *self.order.peek()?;
         if (time, rank) > (until, Rank::Arrival) {

@@ -1,22 +1,23 @@
 //! The congestion window of a sender that reacts to losses and to ECN marks, as TCP does.
 //!
-//! The window counts packets. It begins with ten (RFC 6928), doubles in each round trip in slow
-//! start, and grows by one packet in each round trip afterwards (RFC 5681, section 3.1). A lost or
-//! a marked packet halves it, at most once for the packets of one window (RFC 6582; RFC 3168,
-//! section 6.1.2). A packet is lost once three that were sent later have arrived, or once no packet
-//! has arrived during the retransmission timeout of RFC 6298, after which the window is one packet.
+//! The window counts packets. It starts at ten (RFC 6928). It doubles in each round trip during
+//! slow start, and grows by one packet in each round trip afterwards (RFC 5681, section 3.1). A
+//! lost or marked packet halves it, but at most once for all packets of one window (RFC 6582; RFC
+//! 3168, section 6.1.2). A packet counts as lost once three packets that were sent later have
+//! arrived, or once no packet has arrived during the retransmission timeout of RFC 6298. After a
+//! timeout, the window is one packet.
 //!
-//! Each transmission has a number of its own, and its acknowledgement repeats that number. What was
-//! lost is sent again under a new number, so a sender that always has something to send needs no
-//! more state than the numbers of the packets on their way. All arithmetic is in integers, and time
-//! is an argument, so two runs of a script have the same result.
+//! Each transmission has its own number, which its acknowledgement repeats. Lost data is sent again
+//! under a new number, so a sender that always has data to send needs no state except the numbers
+//! of the packets in flight. All arithmetic is on integers, and time is an argument, so two runs of
+//! a script have the same result.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The window at the start, in packets.
+/// The initial window, in packets.
 const INITIAL: u64 = 10;
-/// The largest window in packets, which bounds the memory of a sender.
+/// The largest window, in packets. It limits the memory of a sender.
 const MOST: u64 = 10_000;
 /// The smallest window after a halving, in packets (RFC 5681, equation 4).
 const LEAST: u64 = 2;
@@ -27,33 +28,34 @@ const OVERTAKING: u64 = 3;
 const SHORTEST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The state of a sender: its window, and the packets on their way.
+/// The state of a sender's congestion control: its window and the packets in flight.
 #[derive(Debug)]
 pub(super) struct Congestion {
     window: u64,
     /// The window at which slow start ends.
     threshold: u64,
-    /// The number of acknowledgements since the window last changed, outside of slow start.
+    /// The number of acknowledgements since the last change of the window, counted only outside
+    /// slow start.
     acknowledged: u64,
     /// The number of the next packet.
     next: u64,
-    /// The largest number that was acknowledged.
+    /// The largest number of a packet that was acknowledged.
     newest: Option<u64>,
-    /// The number of the first packet that was sent after the window last shrank. Losses and marks
-    /// of earlier packets do not shrink it again.
+    /// The number of the first packet that was sent after the last reduction of the window. Losses
+    /// and marks of earlier packets do not reduce the window again.
     recovery: u64,
-    /// The time at which each packet was sent that is on its way.
+    /// For each packet in flight, the time at which it was sent.
     flight: BTreeMap<u64, Duration>,
     /// The smoothed round-trip time and its variation, in nanoseconds.
     round_trip: Option<RoundTrip>,
-    /// The time from which the retransmission timeout counts.
+    /// The time at which the retransmission timer was last restarted.
     timer: Duration,
     /// The number of timeouts since the last acknowledgement.
     backoff: u32,
     counts: Counts,
 }
 
-/// The counters of a sender: its packets by outcome, and its reactions to losses and marks.
+/// The counters of a sender: its packets by outcome, and its reactions to losses and ECN marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) sent: u64,
@@ -88,12 +90,13 @@ impl Congestion {
         }
     }
 
-    /// Returns whether the window has room for another packet.
+    /// Returns whether the window permits another packet in flight.
     pub(super) fn may_send(&self) -> bool {
         self.in_flight() < self.window
     }
 
-    /// Returns the number of packets that were sent, and neither have arrived nor are lost.
+    /// Returns the number of packets that were sent and neither were acknowledged nor count as
+    /// lost.
     pub(super) fn in_flight(&self) -> u64 {
         u64::try_from(self.flight.len()).unwrap_or(u64::MAX)
     }
@@ -119,8 +122,9 @@ impl Congestion {
         number
     }
 
-    /// Records that the acknowledgement of a packet has come back. `is_marked` says whether the
-    /// packet arrived with CE. A packet that is lost already, or a second copy, changes nothing.
+    /// Records that the acknowledgement of a packet has arrived. `is_marked` states whether the
+    /// packet carried the ECN mark CE. The acknowledgement of a packet that already counts as lost
+    /// or was already acknowledged has no effect.
     pub(super) fn acknowledge(&mut self, now: Duration, number: u64, is_marked: bool) {
         let Some(sent) = self.flight.remove(&number) else { return };
         self.counts.arrived += 1;
@@ -145,8 +149,8 @@ impl Congestion {
         }
     }
 
-    /// Returns the time of the next timeout if no acknowledgement arrives before it, or `None` if
-    /// no packet is on its way.
+    /// Returns the time of the retransmission timeout, if no acknowledgement arrives before it.
+    /// Returns `None` if no packet is in flight.
     pub(super) fn deadline(&self) -> Option<Duration> {
         let timeout = match self.round_trip {
             None => SHORTEST,
@@ -160,7 +164,8 @@ impl Congestion {
         (!self.flight.is_empty()).then(|| self.timer.saturating_add(timeout))
     }
 
-    /// Records that no acknowledgement has come until the deadline: everything on its way is lost.
+    /// Records that no acknowledgement has arrived until the deadline, so that all packets in
+    /// flight count as lost.
     pub(super) fn time_out(&mut self, now: Duration) {
         self.counts.lost += self.in_flight();
         self.counts.timeouts += 1;
@@ -191,7 +196,8 @@ impl Congestion {
         self.window = self.window.min(MOST);
     }
 
-    /// Takes a round-trip time into the estimate (RFC 6298, sections 2.2 and 2.3).
+    /// Updates the round-trip estimate with a measured round-trip time (RFC 6298, sections 2.2 and
+    /// 2.3).
     fn measure(&mut self, time: Duration) {
         let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 8);
         self.round_trip = Some(match self.round_trip {

@@ -1,9 +1,10 @@
-//! Sources: packets that arrive while later statements of a script run.
+//! Sources, which send packets into a network at fixed times while later statements of a script
+//! run.
 
 use super::agenda::Rank;
 use super::travel::{Event, Journey, Origin, Travel, Travelling};
-use crate::books::Books;
 use crate::outcome::End;
+use crate::record::PacketRecord;
 use crate::script::Arrivals;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,26 +13,26 @@ use std::time::Duration;
 /// A source as a script describes it.
 pub(super) struct Source {
     pub(super) line: usize,
-    /// The number of the port in the script.
+    /// The script's number for the port at which the packets arrive.
     pub(super) port: u32,
-    /// The port of a switch at which its packets arrive.
+    /// The same port, as a port of a switch.
     pub(super) at: End,
     pub(super) data: Vec<u8>,
     pub(super) arrivals: Arrivals,
 }
 
-/// A source that sends.
+/// A source that has started.
 pub(super) struct Sending {
     source: Source,
-    /// The number of its events in the agenda: of packets that arrive at one time, those of the
-    /// source that begins first in the script are first.
+    /// The reserved number of the source's events. Of packets that arrive at the same time, those
+    /// of the source that starts earlier in the script come first.
     number: u64,
     sent: u32,
 }
 
 impl Travel<'_> {
-    /// Plans the first packet of a source. Each packet plans the next one, so a source takes the
-    /// memory of one packet.
+    /// Schedules the first packet of a source. Each packet schedules the next one, so a source
+    /// needs memory for only one packet.
     pub(super) fn begin_source(&mut self, source: Source) {
         if source.arrivals.times == 0 {
             return;
@@ -43,20 +44,20 @@ impl Travel<'_> {
         self.agenda.add_numbered(first, Rank::Arrival, number, event);
     }
 
-    /// Lets the next packet of a source arrive.
-    pub(super) fn send(&mut self, now: Duration, index: usize, books: &mut Books) {
+    /// Handles the arrival of a source's next packet.
+    pub(super) fn send(&mut self, now: Duration, index: usize, record: &mut PacketRecord) {
         let Some(Sending { source, number, sent }) = self.sources.get_mut(index) else { return };
         *sent += 1;
         if *sent < source.arrivals.times {
             let next = now.saturating_add(source.arrivals.every);
             self.agenda.add_numbered(next, Rank::Arrival, *number, Event::Source(index));
         }
-        books.report.from_sources += 1;
+        record.report.from_sources += 1;
         let origin = Rc::new(Origin {
             line: source.line,
             time: now,
             port: source.port,
-            from: books.report.port(source.port),
+            from: record.report.port(source.port),
             is_of_source: true,
             transmission: None,
             copies: Cell::new(0),
@@ -64,6 +65,6 @@ impl Travel<'_> {
         });
         let journey = Journey::begin(origin);
         let packet = Travelling { at: source.at, packet: source.data.clone(), journey };
-        self.arrive(now, packet, books);
+        self.arrive(now, packet, record);
     }
 }

@@ -1,13 +1,13 @@
-//! Parses the statements of networks: sources, senders, checks of delays and packets, and
-//! statements for one switch.
+//! Parses the statements for networks: sources, senders, checks of delays and of numbers of
+//! packets, and statements that are addressed to one switch.
 
 use super::{COMPARISONS, Cursor, SyntaxError, packet_data, pattern, statement, time};
 use crate::checks::{Check, Requirement, Share, Statistic};
 use crate::script::{Comparison, StatementKind};
 use std::time::Duration;
 
-/// The length of the longest packet that a source sends, which is that of the longest IPv4 packet
-/// with an Ethernet header and four VLAN tags.
+/// The length in bytes of the longest packet that a source may send: the longest IPv4 packet with
+/// an Ethernet header and four VLAN tags.
 const MAX_LENGTH: usize = 65_535 + 14 + 16;
 
 /// Parses the operands of `source`: `PORT [length BYTES] HEX`.
@@ -19,7 +19,7 @@ pub(super) fn source(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxErr
 
 /// Parses the operands of `sender`: `FROM TO until TIME [back TIME] [length BYTES] HEX`.
 pub(super) fn sender(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxError> {
-    /// The time that an acknowledgement takes if the script does not say.
+    /// The time until an acknowledgement arrives, if the script does not state it.
     const BACK: Duration = Duration::from_millis(10);
     let (from, to) = (cursor.port()?, cursor.port()?);
     cursor.require("until")?;
@@ -35,8 +35,8 @@ pub(super) fn sender(cursor: &mut Cursor<'_>) -> Result<StatementKind, SyntaxErr
     Ok(data.map_or(StatementKind::HalfByte, sender))
 }
 
-/// Parses `[length BYTES] HEX`, the bytes of a packet that zeros fill up to a length. Returns
-/// `None` if the number of digits is odd.
+/// Parses `[length BYTES] HEX`: the bytes of a packet, which is padded with zeros to the length.
+/// Returns `None` if the number of hexadecimal digits is odd.
 fn filled(cursor: &mut Cursor<'_>) -> Result<Option<Vec<u8>>, SyntaxError> {
     let length = match cursor.take("length") {
         true => Some(cursor.small::<usize>("a number of bytes")?),

@@ -1,4 +1,4 @@
-//! Parses strings in quotes, which stand for values of translated types and for ports.
+//! Parses quoted strings, which stand for ports and for values of translated types.
 
 use super::{Cursor, SyntaxError};
 use crate::script::{Operand, PortOperand};
@@ -18,7 +18,7 @@ pub(super) fn without_comment(line: &str) -> &str {
     line
 }
 
-/// Returns the position of the quote that ends a string, whose first quote is before the text.
+/// Returns the position of the closing quote of a string. `text` begins after the opening quote.
 fn text_end(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.char_indices().find_map(|(at, character)| {
@@ -29,7 +29,8 @@ fn text_end(text: &str) -> Option<usize> {
 }
 
 impl Cursor<'_> {
-    /// Parses a string in quotes, if one comes next. In it, `\"` is a quote and `\\` a backslash.
+    /// Parses a quoted string, if there is one at the cursor. Inside it, `\"` is a quote and `\\`
+    /// is a backslash.
     fn text(&mut self) -> Result<Option<String>, SyntaxError> {
         if !self.take("\"") {
             return Ok(None);

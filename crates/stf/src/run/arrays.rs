@@ -1,4 +1,4 @@
-//! Executes the statements of STF scripts that read, write or check counters, registers and meters.
+//! Executes the statements that read, write or check counters, registers and meters.
 //!
 //! BMv2's command line (`tools/runtime_CLI.py`) addresses direct counters and meters as arrays
 //! whose index is the handle of an entry. Handles are numbered from 0 in the order in which entries
@@ -17,17 +17,17 @@ const COUNTERS: [&str; 5] =
 const REGISTERS: [&str; 2] = ["register", "Register"];
 const METERS: [&str; 4] = ["meter", "Meter", "direct_meter", "DirectMeter"];
 
-/// A counter or meter of the program that a statement names.
+/// A counter or meter of the program to which a statement refers.
 #[derive(Clone, Copy)]
 struct Instance {
     id: ExternId,
-    /// The table to which a direct counter or meter belongs. Each entry of the table has one.
-    /// `None` for an array.
+    /// The table to which a direct counter or meter belongs, which has one for each of its entries.
+    /// `None` if this is an array.
     table: Option<TableId>,
 }
 
-/// Returns the handle of the entry whose handle on BMv2 is `index`. BMv2 numbers handles from 0,
-/// and `pipeline` from 1.
+/// Converts the handle that an entry has on BMv2 to the handle that it has in `pipeline`. BMv2
+/// numbers handles from 0, and `pipeline` from 1.
 fn entry(index: u64) -> EntryHandle {
     EntryHandle(index.saturating_add(1))
 }
@@ -59,7 +59,7 @@ impl Runner<'_> {
         if !condition.operator.holds(got, condition.value) {
             let instance = self.switch.program().externs.get(counter.id.index());
             let counter = instance.map_or_else(String::new, |instance| instance.name.clone());
-            self.books.report.failures.push(Failure::Counter { line, counter, condition, got });
+            self.record.report.failures.push(Failure::Counter { line, counter, condition, got });
         }
         Ok(())
     }
@@ -70,7 +70,7 @@ impl Runner<'_> {
                 let counter = self.instance("counter", &COUNTERS, name)?;
                 let CounterValue { packets, bytes } = self.counter(counter, *index)?;
                 let text = format!("{name}[{index}] = {packets} packets, {bytes} bytes");
-                self.books.report.values.push((line, text));
+                self.record.report.values.push((line, text));
             }
             StatementKind::CounterWrite { counter, index, packets, bytes } => {
                 let Instance { id, table } = self.instance("counter", &COUNTERS, counter)?;
@@ -85,7 +85,7 @@ impl Runner<'_> {
             StatementKind::RegisterRead { register, index } => {
                 let Instance { id, .. } = self.instance("register", &REGISTERS, register)?;
                 let value = self.switch.register(id, *index)?;
-                self.books.report.values.push((line, format!("{register}[{index}] = {value}")));
+                self.record.report.values.push((line, format!("{register}[{index}] = {value}")));
             }
             StatementKind::RegisterWrite { register, index, value } => {
                 let Instance { id, .. } = self.instance("register", &REGISTERS, register)?;
@@ -105,7 +105,7 @@ impl Runner<'_> {
                     Some(config) => format!("{meter}[{index}] = {config:?}"),
                     None => format!("{meter}[{index}]: not configured"),
                 };
-                self.books.report.values.push((line, text));
+                self.record.report.values.push((line, text));
             }
             StatementKind::MeterSetRates { meter, index, rates } => {
                 let meter = self.instance("meter", &METERS, meter)?;
@@ -136,15 +136,15 @@ impl Runner<'_> {
         })
     }
 
-    /// Sets the rates of one element of a meter, or of all elements if there is no index. For a
-    /// direct meter without an index, the rates also apply to entries that are added later.
+    /// Sets the rates of one element of a meter, or of all elements if `index` is `None`. If all
+    /// rates of a direct meter are set, they also apply to entries that are added later.
     fn set_rates(
         &mut self,
         meter: Instance,
         index: Option<u64>,
         config: MeterConfig,
     ) -> Result<(), StfError> {
-        let (id, now, config) = (meter.id, self.books.now, Some(config));
+        let (id, now, config) = (meter.id, self.record.now, Some(config));
         match (meter.table, index) {
             (Some(table), Some(index)) => {
                 self.switch.configure_direct_meter(table, entry(index), id, config, now)?;
@@ -164,9 +164,9 @@ impl Runner<'_> {
 }
 
 /// Returns the configuration of a meter with a committed and a peak rate. Returns `None` if there
-/// are not two rates, or if the committed rate is larger than the peak rate, which BMv2 refuses too
-/// (`src/bm_sim/meters.cpp`). The rates of a script are per microsecond, as on BMv2's command line;
-/// those of the configuration are per second.
+/// are not exactly two rates, or if the committed rate is larger than the peak rate, which BMv2
+/// refuses as well (`src/bm_sim/meters.cpp`). Like those of BMv2's command line, the rates of a
+/// script are per microsecond. The rates of the configuration are per second.
 fn meter_config(rates: &[Rate]) -> Option<MeterConfig> {
     let per_second = |rate: &Rate| {
         rate.units_per_microsecond.parse::<f64>().map_or(0, |rate| (rate * 1e6).round() as u64)

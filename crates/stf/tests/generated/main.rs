@@ -1,6 +1,9 @@
 //! Tests of the tests that `symbolic` generates: they pass on the interpreter and as machine code,
 //! they reach what they say, and what is said to be unreachable is.
 
+mod ageing;
+mod boundaries;
+mod costly;
 mod equivalence;
 mod grammar;
 mod kills;

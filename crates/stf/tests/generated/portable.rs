@@ -47,7 +47,7 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
 }
 
 /// A program for PNA.
-fn pna(objects: &str, main: &str) -> String {
+pub(super) fn pna(objects: &str, main: &str) -> String {
     let text = "#include <core.p4>
 #include <pna.p4>
 header a_t { bit<8> x; }
@@ -294,6 +294,46 @@ fn colours_of_meters_are_no_difference_between_programs() {
     let verdict = ir::with_large_stack(|| equivalent(&program, &program, &Options::default()));
     let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
     assert!(matches!(verdict, Equivalence::Undecided(_)), "{verdict:?}");
+}
+
+/// Returns the verdict on two programs for PSA, whose tests of a difference pass.
+fn verdict(texts: [&str; 2]) -> Equivalence {
+    let [first, second] = texts.map(compiled);
+    let verdict = ir::with_large_stack(|| equivalent(&first, &second, &Options::default()));
+    let verdict = verdict.expect("a thread").unwrap_or_else(|error| panic!("{error}"));
+    if let Equivalence::Different(difference) = &verdict {
+        run_all(&first, std::slice::from_ref(&difference.first), false);
+        run_all(&second, std::slice::from_ref(&difference.second), false);
+    }
+    verdict
+}
+
+/// Each session and group has a member of its own, so programs that copy to other ones differ.
+#[test]
+fn programs_that_copy_are_compared() {
+    let clones = |first: u8, second: u8| {
+        let ingress = format!("o.clone = true; o.clone_session_id = (CloneSessionId_t) {first};");
+        let egress = format!(
+            "if (i.egress_port == PSA_PORT_RECIRCULATE) {{ o.drop = true; }}
+             else if (i.packet_path == PSA_PacketPath_t.CLONE_I2E) {{
+                 o.clone = true; o.clone_session_id = (CloneSessionId_t) {second};
+             }}"
+        );
+        psa("", &ingress, &egress)
+    };
+    let replicates = |group: u8| {
+        let ingress = format!("o.drop = false; o.multicast_group = (MulticastGroup_t) {group};");
+        psa("", &ingress, "if (i.egress_port == PSA_PORT_RECIRCULATE) { o.drop = true; }")
+    };
+    for text in [clones(1, 2), clones(3, 3), replicates(4)] {
+        let found = verdict([&text, &text]);
+        assert!(matches!(found, Equivalence::Equal { .. }), "{found:?}");
+    }
+    for texts in [[clones(1, 2), clones(2, 1)], [replicates(4), replicates(5)]] {
+        let [first, second] = &texts;
+        let found = verdict([first, second]);
+        assert!(matches!(found, Equivalence::Different(_)), "{found:?}");
+    }
 }
 
 #[test]

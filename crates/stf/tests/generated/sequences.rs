@@ -58,14 +58,14 @@ const COUNTED: &str = "counter.apply();
         if (m.n == 3) { h.a.y = 0x33; s.egress_spec = 2; }
         if (m.n == 9) { h.a.y = 0x99; }";
 
-fn searched(program: &Program, packets: u32, starts_fresh: bool) -> Report {
+pub(super) fn searched(program: &Program, packets: u32, starts_fresh: bool) -> Report {
     let options = Options { packets, starts_fresh, ..Options::default() };
     let report = ir::with_large_stack(|| search(program, &options, &mut |_| true));
     report.expect("a thread").unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Returns the verdict on the last statement of the line that contains a text.
-fn verdict_on(report: &Report, source: &str, statement: &str) -> Verdict {
+pub(super) fn verdict_on(report: &Report, source: &str, statement: &str) -> Verdict {
     let line = source.lines().position(|line| line.contains(statement)).expect("the statement") + 1;
     let line = line.to_string();
     let mut found = report.goals.iter().filter(|(goal, _)| {
@@ -76,14 +76,14 @@ fn verdict_on(report: &Report, source: &str, statement: &str) -> Verdict {
 }
 
 /// Returns the test that is the first to reach a statement.
-fn test_of<'r>(report: &'r Report, source: &str, statement: &str) -> &'r Test {
+pub(super) fn test_of<'r>(report: &'r Report, source: &str, statement: &str) -> &'r Test {
     let verdict = verdict_on(report, source, statement);
     let Verdict::Covered(number) = verdict else { panic!("{statement}: {verdict:?}") };
     report.tests.iter().find(|test| test.number == number).expect("the test")
 }
 
 /// Checks that tests pass in every way, and reach what they say.
-fn pass(program: &Program, report: &Report) {
+pub(super) fn pass(program: &Program, report: &Report) {
     let reached = reached(&run_all(program, &report.tests, true));
     for (part, is_reached) in predicted(report) {
         if let Some(found) = reached.get(&part) {

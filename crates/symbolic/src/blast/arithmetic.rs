@@ -1,10 +1,11 @@
-//! Circuits for arithmetic, over bits from the least significant one on.
+//! Circuits for arithmetic. Words are lists of literals, from the least significant bit on.
 
 use super::Limit;
 use super::gates::Gates;
 use crate::solver::{Literal, Solver};
 
-/// The number of unknown bits up to which a product or quotient of two unknowns is solved.
+/// The largest number of unknown bits in a factor or divisor for which a product or quotient of two
+/// unknowns is translated.
 const UNKNOWN_FACTOR: u32 = 64;
 
 /// Adds two words of equal width and a carry.
@@ -39,7 +40,8 @@ pub(super) fn subtract(
     add(gates, solver, left, &complement, one)
 }
 
-/// Returns whether one word is less than another of equal width: the borrow of their difference.
+/// Returns a literal that is true if one word is less than another of equal width. It is the borrow
+/// of their difference.
 pub(super) fn less(
     gates: &mut Gates,
     solver: &mut dyn Solver,
@@ -63,7 +65,8 @@ fn check_unknowns(gates: &Gates, left: &[Literal], right: &[Literal]) -> Result<
     if unknown > UNKNOWN_FACTOR { Err(Limit::Product(unknown)) } else { Ok(()) }
 }
 
-/// Multiplies two words of equal width, as the sum of one word shifted by the bits of the other.
+/// Multiplies two words of equal width: adds one word, shifted to the position of each set bit of
+/// the other.
 pub(super) fn multiply(
     gates: &mut Gates,
     solver: &mut dyn Solver,
@@ -93,9 +96,11 @@ pub(super) fn multiply(
     Ok(sum)
 }
 
-/// Divides two words of equal width, and returns quotient and remainder. Each step appends a bit of
-/// the dividend to the remainder, and subtracts the divisor if it is not greater. A divisor of zero
-/// is never greater, so the quotient by it is all ones and the remainder is the dividend.
+/// Divides two words of equal width, and returns quotient and remainder.
+///
+/// Each step of the long division appends a bit of the dividend to the remainder, and subtracts the
+/// divisor if it is not greater. A divisor of zero is never greater, so the quotient by zero is all
+/// ones and the remainder is the dividend.
 pub(super) fn divide(
     gates: &mut Gates,
     solver: &mut dyn Solver,
@@ -127,8 +132,9 @@ pub(super) fn divide(
     Ok((quotient, remainder))
 }
 
-/// Shifts a word to the right by an unsigned number of any width, and inserts `fill`. Each bit of
-/// the amount chooses whether the word is shifted by a power of two.
+/// Shifts a word to the right by an unsigned number of any width, and inserts `fill` at the top.
+/// For each bit of the amount, a row of multiplexers shifts the word by that power of two or leaves
+/// it.
 pub(super) fn shift_right(
     gates: &mut Gates,
     solver: &mut dyn Solver,

@@ -1,19 +1,19 @@
-//! The values of bits that a query leaves open.
+//! Chooses the values of bits that a query leaves open.
 
 use crate::term::{InputId, Origin, Source, Terms};
 use ir::bits::Bits;
 
-/// The values of bits that a query leaves open.
+/// The rule for the values of bits that a query leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
-    /// They are zero.
+    /// The bits are zero.
     Zeros,
-    /// They are random. They depend on this seed and on the origin of the input only.
+    /// The bits are random. They depend only on this seed and on the origin of the input.
     Random(u64),
 }
 
 impl Fill {
-    /// Returns the value of an input of which a query mentions no bit.
+    /// Returns the value of an input of which no query mentions any bit.
     #[must_use]
     pub fn value(self, terms: &Terms, input: InputId) -> Bits {
         let input = terms.input_of(input);
@@ -30,8 +30,8 @@ impl Fill {
         }
     }
 
-    /// Returns the value that the solver should prefer for a bit of an input. There is none for
-    /// zeros, which batsat tries first by itself.
+    /// Returns the value that the solver should prefer for a bit of an input. There is no
+    /// preference for zeros, because batsat tries zero first anyway.
     pub(super) fn preference(self, origin: Origin, position: u32) -> Option<bool> {
         match self {
             Self::Zeros => None,
@@ -42,7 +42,7 @@ impl Fill {
     }
 }
 
-/// Returns 64 bits of the random value of an input.
+/// Returns 64 random bits of an input. `word` says which: the first 64 are word 0.
 fn random_word(seed: u64, origin: Origin, word: u32) -> u64 {
     let kind = match origin.source {
         Source::Chosen => 0,

@@ -1,10 +1,11 @@
-//! Gates: the clauses that define a literal by others.
+//! Logic gates: a gate is a literal with the clauses that define it by other literals.
 
 use super::Limit;
 use crate::solver::{Literal, Solver};
 use std::collections::HashMap;
 
-/// The gates of a formula. A gate of constants, or one that is there already, adds no clauses.
+/// The gates of a formula. A gate with constant inputs, or one that exists already, adds no
+/// clauses.
 pub(super) struct Gates {
     truth: Literal,
     and: HashMap<(Literal, Literal), Literal>,
@@ -30,7 +31,7 @@ impl Gates {
         }
     }
 
-    /// Returns the literal that always holds.
+    /// Returns the literal that is always true.
     pub(super) fn truth(&self) -> Literal {
         self.truth
     }
@@ -39,7 +40,7 @@ impl Gates {
         self.clauses
     }
 
-    /// Returns an error if the formula has more clauses than it may have.
+    /// Returns an error if the formula has more clauses than permitted.
     pub(super) fn check(&self) -> Result<(), Limit> {
         if self.clauses > self.limit { Err(Limit::Clauses(self.limit)) } else { Ok(()) }
     }
@@ -105,7 +106,7 @@ impl Gates {
         sign(result)
     }
 
-    /// Returns `condition ? then : otherwise`.
+    /// Returns a literal for `condition ? then : otherwise`.
     pub(super) fn choose(
         &mut self,
         solver: &mut dyn Solver,
@@ -150,7 +151,8 @@ impl Gates {
         result
     }
 
-    /// Returns whether two or three of three literals hold: the carry of an adder.
+    /// Returns a literal that is true if at least two of three literals are. This is the carry of
+    /// an adder.
     pub(super) fn majority(
         &mut self,
         solver: &mut dyn Solver,
@@ -187,7 +189,7 @@ impl Gates {
         result
     }
 
-    /// Returns whether all literals hold.
+    /// Returns a literal that is true if all of these literals are.
     pub(super) fn all(&mut self, solver: &mut dyn Solver, mut literals: Vec<Literal>) -> Literal {
         literals.sort_unstable();
         literals.dedup();

@@ -1,36 +1,39 @@
-//! The layout of a packet's outputs: what does not depend on the values of fields.
+//! The layout of a packet's outputs: everything that does not depend on the values of fields, such
+//! as the number of outputs and which headers are emitted.
 
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, KnownBits};
 use crate::execute::{Emitted, End, Fate};
 use crate::packet::{self, LENGTH_BITS};
 use crate::term::{Term, Terms};
 
-/// The number of bytes to which a packet is truncated if it is not.
+/// The truncation length that stands for no truncation.
 const NO_LIMIT: u64 = u32::MAX as u64;
 
-/// An output under a layout: a port, bytes that were written, and bytes of the received packet that
-/// follow them.
+/// A transmitted packet with a fixed layout. It consists of written bytes, followed by bytes of the
+/// received packet.
 pub(super) struct Sent {
     port: Term,
     written: Term,
-    /// The number of the received packet.
+    /// The position of the received packet in the sequence.
     number: u32,
-    /// The position of the first byte of the received packet that follows.
+    /// The position in the received packet of the first byte that is transmitted after the written
+    /// bytes.
     rest: u32,
     truncate: u64,
-    /// The number of bytes of the received packet if it ends before `rest`.
+    /// The length of the received packet in bytes if it ends before `rest`, so that nothing follows
+    /// the written bytes; otherwise `None`.
     ended: Option<u64>,
 }
 
-/// The conditions that make a layout what it is.
+/// The conditions under which a packet has a layout.
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     pub(super) conditions: Vec<Term>,
 }
 
 impl Layout {
-    /// Returns the outputs at the ends that a packet comes to. What the model decides becomes a
-    /// condition of the layout.
+    /// Returns the packets that are transmitted in a layout. The layout is that of `model`: every
+    /// decision that the model makes is added to the layout's conditions.
     pub(super) fn outputs(
         &mut self,
         terms: &mut Terms,
@@ -90,14 +93,15 @@ impl Layout {
         terms.concatenate(bits, padding)
     }
 
-    /// Returns whether a condition holds in the model.
+    /// Decides a condition as the model does, and adds the decision to the layout's conditions.
     fn decide(&mut self, terms: &mut Terms, model: &mut Evaluation, condition: Term) -> bool {
         let holds = model.holds(terms, condition);
         self.conditions.push(if holds { condition } else { terms.not(condition) });
         holds
     }
 
-    /// Returns the value of a number in the model.
+    /// Fixes a number to the value that it has in the model, and adds that to the layout's
+    /// conditions.
     fn number(&mut self, terms: &mut Terms, model: &mut Evaluation, number: Term) -> u64 {
         let value = model.value(terms, number);
         let constant = terms.constant(&value);
@@ -106,6 +110,10 @@ impl Layout {
     }
 }
 
+/// The largest number of outputs of a packet that are compared in any order. If there are more,
+/// they are compared in the order in which the program transmits them.
+const REORDERED: usize = 3;
+
 /// Returns the condition under which the outputs of two programs differ.
 ///
 /// # Errors
@@ -113,24 +121,84 @@ impl Layout {
 /// Returns a reason if the outputs cannot be compared.
 pub(super) fn differ(terms: &mut Terms, outputs: &[Vec<Sent>; 2]) -> Result<Term, String> {
     let [left, right] = outputs;
-    let mut same = terms.truth(left.len() == right.len());
-    for (left, right) in left.iter().zip(right) {
-        if left.truncate != right.truncate || left.truncate != NO_LIMIT {
-            return Err("truncated packets are not compared".to_owned());
+    if left.len() != right.len() {
+        return Ok(terms.truth(true));
+    }
+    if left.iter().chain(right).any(|sent| sent.truncate != NO_LIMIT) {
+        return Err("truncated packets are not compared".to_owned());
+    }
+    let mut same = terms.truth(false);
+    for order in orders(left.len()) {
+        let mut all = terms.truth(true);
+        for (one, other) in left.iter().zip(order) {
+            let Some(other) = right.get(other) else { continue };
+            if terms.width_of(one.port) != terms.width_of(other.port) {
+                return Err("the programs have ports of different widths".to_owned());
+            }
+            let ports = terms.equal(one.port, other.port);
+            let bytes = same_contents(terms, one, other);
+            all = terms.all(&[all, ports, bytes]);
         }
-        if terms.width_of(left.port) != terms.width_of(right.port) {
-            return Err("the programs have ports of different widths".to_owned());
-        }
-        let ports = terms.equal(left.port, right.port);
-        same = terms.and(same, ports);
-        let bytes = contents(terms, left, right);
-        same = terms.and(same, bytes);
+        same = terms.or(same, all);
     }
     Ok(terms.not(same))
 }
 
-/// Returns the condition under which two outputs have the same bytes.
-fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
+/// Returns the permutations in which `count` outputs of a program are compared with those of
+/// another, beginning with the original order.
+fn orders(count: usize) -> Vec<Vec<usize>> {
+    let mut orders = vec![Vec::new()];
+    for next in 0..count {
+        let longer = orders.into_iter().flat_map(|order: Vec<usize>| {
+            let least = if count > REORDERED { order.len() } else { 0 };
+            (least..=order.len()).rev().map(move |at| {
+                let mut longer = order.clone();
+                longer.insert(at, next);
+                longer
+            })
+        });
+        orders = longer.collect();
+    }
+    orders
+}
+
+/// Returns the condition under which the outputs of two programs, taken in the same order, differ
+/// in bits that do not depend on undefined values.
+pub(super) fn differ_in_known(
+    terms: &mut Terms,
+    known: &mut KnownBits,
+    [left, right]: &[Vec<Sent>; 2],
+) -> Term {
+    let mut differs = terms.truth(false);
+    for (one, other) in left.iter().zip(right) {
+        let bytes = contents(terms, one, other);
+        for [one, other] in [Some([one.port, other.port]), bytes].into_iter().flatten() {
+            if terms.width_of(one) != terms.width_of(other) {
+                continue;
+            }
+            let mask = known.of(terms, one).mask().bit_and(known.of(terms, other).mask());
+            let mask = terms.constant(&mask);
+            let difference = terms.xor(one, other);
+            let difference = terms.and(difference, mask);
+            let zero = terms.zero(terms.width_of(difference));
+            let here = terms.not_equal(difference, zero);
+            differs = terms.or(differs, here);
+        }
+    }
+    differs
+}
+
+/// Returns the condition under which two outputs contain the same bytes.
+fn same_contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
+    match contents(terms, left, right) {
+        Some([left, right]) => terms.equal(left, right),
+        None => terms.truth(false),
+    }
+}
+
+/// Returns the parts of two outputs in which they may differ, as terms of the same width. Returns
+/// `None` if the outputs differ in length.
+fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Option<[Term; 2]> {
     let bytes = |terms: &Terms, sent: &Sent| i64::from(terms.width_of(sent.written) / 8);
     let (mut left_count, mut right_count) = (bytes(terms, left), bytes(terms, right));
     // A packet that ends before the rest has no bytes there, and its length is part of the layout.
@@ -143,26 +211,22 @@ fn contents(terms: &mut Terms, left: &Sent, right: &Sent) -> Term {
             *written = followed(terms, (*written, sent.number), sent.rest, count);
         }
         let same_length = terms.width_of(extended[0]) == terms.width_of(extended[1]);
-        return if same_length {
-            terms.equal(extended[0], extended[1])
-        } else {
-            terms.truth(false)
-        };
+        return same_length.then_some(extended);
     }
     left_count -= i64::from(left.rest);
     right_count -= i64::from(right.rest);
     if left_count != right_count {
-        return terms.truth(false);
+        return None;
     }
     // The output with fewer emitted bytes has the difference in bytes of the received packet.
     let (left_rest, right_rest) = (left.rest, right.rest);
     let most = left_rest.max(right_rest);
     let first = followed(terms, (extended[0], left.number), left_rest, most - left_rest);
     let second = followed(terms, (extended[1], right.number), right_rest, most - right_rest);
-    terms.equal(first, second)
+    Some([first, second])
 }
 
-/// Returns bytes with `count` bytes of a received packet, from a position on, after them.
+/// Returns `written`, followed by `count` bytes of a received packet from `position` on.
 fn followed(terms: &mut Terms, (written, number): (Term, u32), position: u32, count: u32) -> Term {
     let bits = packet::received(terms, number, u64::from(position) * 8, count * 8);
     let bits = bits.unwrap_or_else(|| terms.zero(0));

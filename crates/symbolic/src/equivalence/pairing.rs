@@ -1,17 +1,18 @@
-//! The state that two programs share: a control plane writes the same entries, registers and
-//! sessions under the same name.
+//! The configuration that two programs share: the control plane writes the same entries, registers
+//! and sessions into objects of the same name.
 
-use crate::execute::{DefaultChoice, Execution, Lookup, Members};
+use crate::execute::{DefaultChoice, Execution, Lookup};
 use crate::term::{Term, Terms};
-use ir::{Program, Table, TableId};
+use ir::{ExternId, Program, Table, TableId, TableImplementation, Value};
+use std::collections::BTreeSet;
 
-/// A program with its execution.
+/// One of the two programs, with its execution.
 type Side<'e> = (&'e Program, &'e Execution);
 
-/// The positions of an action among the actions of a table in both programs.
+/// The positions of one action in the action lists of a table in both programs.
 type Positions = (usize, usize);
 
-/// An outcome of a lookup, or a default action.
+/// The outcome of a lookup, or a default action, in one program.
 struct Outcome<'e> {
     exists: Term,
     action: Term,
@@ -30,22 +31,32 @@ impl<'e> From<&'e DefaultChoice> for Outcome<'e> {
     }
 }
 
+/// The result of pairing the configurations of two programs.
+pub(super) struct Paired {
+    /// The conditions under which both programs have the same configuration.
+    pub(super) assumed: Vec<Term>,
+    /// The conditions under which two lookups, of the same program or of both, hit the same entry
+    /// but select a member of its group by different values. Groups of several members are not
+    /// modelled, so the outputs would not show that the lookups select different members.
+    pub(super) selected_apart: Vec<Term>,
+}
+
 /// Returns the conditions under which both programs have the same configuration.
 ///
 /// # Errors
 ///
-/// Returns a reason if what has the same name cannot have the same contents.
-pub(super) fn assumptions(
-    terms: &mut Terms,
-    [first, second]: [Side<'_>; 2],
-) -> Result<Vec<Term>, String> {
-    let mut assumed = Vec::new();
+/// Returns a reason if objects of the same name cannot have the same contents in both programs.
+pub(super) fn pair(terms: &mut Terms, [first, second]: [Side<'_>; 2]) -> Result<Paired, String> {
+    let mut paired = Paired { assumed: Vec::new(), selected_apart: Vec::new() };
     for (number, table) in (0_u32..).zip(&first.0.tables) {
         let other = second.0.tables.iter().position(|other| other.name == table.name);
         let Some(other) = other.and_then(|other| u32::try_from(other).ok()) else { continue };
         let ids = [TableId(number), TableId(other)];
         let Some(other) = second.0.tables.get(ids[1].index()) else { continue };
-        paired_table(terms, [first, second], (ids, [table, other]), &mut assumed)?;
+        paired_table(terms, [first, second], (ids, [table, other]), &mut paired)?;
+    }
+    for side in [first, second] {
+        selected_apart(terms, side, &mut paired.selected_apart)?;
     }
     for cell in &first.1.cells {
         for other in &second.1.cells {
@@ -62,24 +73,58 @@ pub(super) fn assumptions(
                 (terms.resize(cell.index, 64), terms.resize(other.index, 64));
             let same_cell = terms.equal(index, other_index);
             let same_value = terms.equal(cell.value, other.value);
-            assumed.push(terms.implies(same_cell, same_value));
+            paired.assumed.push(terms.implies(same_cell, same_value));
         }
     }
-    let copies = [(first.1.sessions, second.1.sessions), (first.1.groups, second.1.groups)];
-    for (left, right) in copies {
-        let (Some(left), Some(right)) = (left, right) else { continue };
-        for (left, right) in members(left).into_iter().zip(members(right)) {
-            if terms.width_of(left) != terms.width_of(right) {
-                return Err("the programs have ports of different widths".to_owned());
-            }
-            assumed.push(terms.equal(left, right));
-        }
-    }
-    Ok(assumed)
+    paired_copies(terms, [first.1, second.1], &mut paired.assumed)?;
+    Ok(paired)
 }
 
-fn members(members: Members) -> [Term; 3] {
-    [members.exist, members.port, members.instance]
+/// Adds the conditions under which two lookups of one program hit the same entry, but select a
+/// member of its group by different values.
+fn selected_apart(
+    terms: &mut Terms,
+    (program, execution): Side<'_>,
+    apart: &mut Vec<Term>,
+) -> Result<(), String> {
+    for (position, lookup) in execution.lookups.iter().enumerate() {
+        let Some(table) = program.tables.get(lookup.table.index()) else { continue };
+        if table.keys.iter().all(|key| key.match_kind != ir::MatchKind::Selector) {
+            continue;
+        }
+        let earlier = execution.lookups.iter().take(position);
+        for other in earlier.filter(|other| other.table == lookup.table) {
+            let (same, selects_same) = same_keys(terms, [table, table], lookup, other)?;
+            let selects_other = terms.not(selects_same);
+            let here = [lookup.on, other.on, lookup.hit, same, selects_other];
+            apart.push(terms.all(&here));
+        }
+    }
+    Ok(())
+}
+
+/// Adds the conditions under which clone sessions and multicast groups with the same number have
+/// the same member in both programs.
+fn paired_copies(
+    terms: &mut Terms,
+    [left, right]: [&Execution; 2],
+    assumed: &mut Vec<Term>,
+) -> Result<(), String> {
+    let mut paired = BTreeSet::new();
+    for one in &left.copies {
+        for other in right.copies.iter().filter(|other| other.is_group == one.is_group) {
+            if one.member.widths(terms) != other.member.widths(terms) {
+                return Err("the programs have ports of different widths".to_owned());
+            }
+            // Most copies of a packet in several layouts go to the same session.
+            if paired.insert((one.is_group, one.number, other.number)) {
+                let same = terms.equal(one.number, other.number);
+                let equal = one.member.equal(terms, &other.member);
+                assumed.push(terms.implies(same, equal));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Adds the conditions under which a table has the same entries and default action in both
@@ -88,9 +133,10 @@ fn paired_table(
     terms: &mut Terms,
     sides: [Side<'_>; 2],
     (ids, tables): ([TableId; 2], [&Table; 2]),
-    assumed: &mut Vec<Term>,
+    paired: &mut Paired,
 ) -> Result<(), String> {
     let [left, right] = tables;
+    let Paired { assumed, selected_apart } = paired;
     let of = |side: usize| sides[side].1.lookups.iter().filter(move |one| one.table == ids[side]);
     let both_used = of(0).next().is_some() && of(1).next().is_some();
     if !both_used {
@@ -99,11 +145,18 @@ fn paired_table(
     if left.entries.is_empty() != right.entries.is_empty() {
         return Err(format!("{} has entries in the source of one program only", left.name));
     }
+    let programs = [sides[0].0, sides[1].0];
+    if !have_same_selector(programs, tables) {
+        return Err(format!("{} has another action profile in the second program", left.name));
+    }
     let mut common: Option<Vec<Positions>> = None;
     if left.entries.is_empty() {
         for lookup in of(0) {
             for other in of(1) {
-                let same = same_keys(terms, tables, lookup, other)?;
+                let (same, selects_same) = same_keys(terms, tables, lookup, other)?;
+                let selects_other = terms.not(selects_same);
+                let apart = [lookup.on, other.on, lookup.hit, same, selects_other];
+                selected_apart.push(terms.all(&apart));
                 let positions = shared_actions(terms, sides, tables, (&lookup.data, &other.data));
                 let (outcome, other) = (Outcome::from(lookup), Outcome::from(other));
                 let equal = same_outcome(terms, &outcome, &other, &positions);
@@ -135,13 +188,32 @@ fn paired_table(
     Ok(())
 }
 
-/// Returns the condition under which two lookups have the same key.
+/// Returns whether two tables take their actions from action profiles or selectors that are
+/// declared in the same way.
+fn have_same_selector(programs: [&Program; 2], [left, right]: [&Table; 2]) -> bool {
+    use TableImplementation as Of;
+    let arguments = |program: &Program, id: ExternId| -> Vec<Value> {
+        let instance = program.externs.get(id.index());
+        let arguments = instance.into_iter().flat_map(|instance| &instance.arguments);
+        arguments.map(|argument| argument.value.clone()).collect()
+    };
+    match (&left.implementation, &right.implementation) {
+        (None, None) | (Some(Of::ActionProfile(_)), Some(Of::ActionProfile(_))) => true,
+        (Some(Of::ActionSelector(left)), Some(Of::ActionSelector(right))) => {
+            arguments(programs[0], *left) == arguments(programs[1], *right)
+        }
+        (None | Some(Of::ActionProfile(_) | Of::ActionSelector(_)), _) => false,
+    }
+}
+
+/// Returns two conditions: that two lookups have the same key, and that they select a member of a
+/// group by the same values.
 fn same_keys(
     terms: &mut Terms,
     [left, right]: [&Table; 2],
     lookup: &Lookup,
     other: &Lookup,
-) -> Result<Term, String> {
+) -> Result<(Term, Term), String> {
     let kinds = |table: &Table| -> Vec<ir::MatchKind> {
         table.keys.iter().map(|key| key.match_kind.clone()).collect()
     };
@@ -152,11 +224,14 @@ fn same_keys(
         return Err(format!("{} has other keys in the second program", left.name));
     }
     let mut same = terms.truth(true);
-    for (key, other) in lookup.keys.iter().zip(&other.keys) {
-        let equal = terms.equal(*key, *other);
-        same = terms.and(same, equal);
+    let mut selects_same = terms.truth(true);
+    for ((key, of), other) in left.keys.iter().zip(&lookup.keys).zip(&other.keys) {
+        let equal = terms.equal(*of, *other);
+        let all =
+            if key.match_kind == ir::MatchKind::Selector { &mut selects_same } else { &mut same };
+        *all = terms.and(*all, equal);
     }
-    Ok(same)
+    Ok((same, selects_same))
 }
 
 /// Returns the positions of the actions that both tables have, with parameters of the same widths.
@@ -183,7 +258,8 @@ fn shared_actions(
     shared
 }
 
-/// Returns the condition under which two outcomes are the same.
+/// Returns the condition under which two outcomes run the same action with the same arguments, or
+/// do not exist.
 fn same_outcome(
     terms: &mut Terms,
     outcome: &Outcome<'_>,
@@ -207,7 +283,7 @@ fn same_outcome(
     same
 }
 
-/// Returns the condition under which an outcome has one of some actions, if there is one.
+/// Returns the condition that, if an outcome exists, its action is one of those at these positions.
 fn is_one_of(terms: &mut Terms, outcome: &Outcome<'_>, positions: &[usize]) -> Term {
     let mut any = terms.truth(false);
     for position in positions {

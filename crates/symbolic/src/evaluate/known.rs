@@ -1,5 +1,5 @@
-//! Evaluation in three-valued logic: the bits of a term that are the same whatever unknown inputs
-//! are.
+//! Evaluates terms in three-valued logic: finds the bits of a term that have the same value
+//! whatever the unknown inputs are.
 
 use super::{Model, post_order, sign_extended};
 use crate::term::{InputId, Operation, Source, Term, Terms};
@@ -28,7 +28,8 @@ impl Known {
         Self { value: Bits::zero(width, false), mask: Bits::zero(width, false) }
     }
 
-    /// Returns the bits of `value` that are set in `mask` as known, and the others as unknown.
+    /// Returns a value in which the bits set in `mask` are known to be those of `value`, and the
+    /// others are unknown.
     #[must_use]
     pub fn under(value: &Bits, mask: Bits) -> Self {
         Self { value: value.bit_and(&mask), mask }
@@ -38,7 +39,7 @@ impl Known {
         known.map_or_else(|| Self::nothing(1), |value| Self::all(Bits::from_bool(value)))
     }
 
-    /// Returns the value, in which unknown bits are zero.
+    /// Returns the known bits, with zeros in place of the unknown ones.
     #[must_use]
     pub fn value(&self) -> &Bits {
         &self.value
@@ -56,13 +57,13 @@ impl Known {
         self.mask.complement().is_zero().then_some(&self.value)
     }
 
-    /// Returns the truth of a condition if it is known.
+    /// Returns whether a condition holds, if that is known.
     #[must_use]
     pub fn truth(&self) -> Option<bool> {
         self.complete().map(|value| !value.is_zero())
     }
 
-    /// Returns the largest value that the unknown bits permit.
+    /// Returns the largest value that agrees with the known bits.
     fn most(&self) -> Bits {
         self.value.bit_or(&self.mask.complement())
     }
@@ -95,8 +96,9 @@ impl Known {
         Self::under(&self.value.bit_xor(&other.value), mask)
     }
 
-    /// Adds `self`, `other` and `carry`. A bit of the sum is known if both operands and the carry
-    /// into it are; a carry is known if the largest and the smallest operands agree on it.
+    /// Adds `self`, `other` and `carry`. A bit of the sum is known if both operand bits and the
+    /// carry into it are. A carry is known if the smallest and the largest values of the operands
+    /// produce the same one.
     fn add(&self, other: &Self, carry: bool) -> Self {
         let carry = Bits::unsigned(self.value.width(), u128::from(carry));
         let most = self.most().wrapping_add(&other.most()).wrapping_add(&carry);
@@ -120,7 +122,7 @@ impl Known {
         Self::under(&self.value.wrapping_mul(&other.value), mask)
     }
 
-    /// Returns the bits on which the two sides of a choice agree.
+    /// Returns the bits in which both values of an undecided choice agree.
     fn either(&self, other: &Self) -> Self {
         let same = self.value.bit_xor(&other.value).complement();
         Self::under(&self.value, self.mask.bit_and(&other.mask).bit_and(&same))
@@ -144,13 +146,13 @@ impl Known {
         }
     }
 
-    /// Applies a function that moves bits to value and mask alike.
+    /// Applies a function that only moves bits, to the value and to the mask of known bits.
     fn moved(&self, move_bits: impl Fn(&Bits) -> Bits) -> Self {
         Self { value: move_bits(&self.value), mask: move_bits(&self.mask) }
     }
 }
 
-/// The known bits of terms under one model. It remembers the terms that it has computed.
+/// The known bits of terms under one model. Results that were computed are kept.
 #[derive(Clone, Debug)]
 pub struct KnownBits {
     model: Model,
@@ -167,7 +169,7 @@ impl KnownBits {
     }
 
     /// Makes an input unknown although a test chooses its value, such as the outcome of a lookup
-    /// whose key is unknown. What was computed before is forgotten.
+    /// whose key is unknown. Discards the results that were computed before.
     pub fn make_unknown(&mut self, input: InputId) {
         if self.unknown.insert(input) {
             self.known.clear();
@@ -240,7 +242,8 @@ impl KnownBits {
     }
 }
 
-/// Returns the result of an operation of which no bit is known unless all bits of the operands are.
+/// Applies an operation if all bits of the operands are known. Otherwise, no bit of the result is
+/// known.
 fn whole(left: &Known, right: &Known, operation: impl FnOnce(&Bits, &Bits) -> Bits) -> Known {
     match (left.complete(), right.complete()) {
         (Some(left), Some(right)) => Known::all(operation(left, right)),
@@ -248,8 +251,8 @@ fn whole(left: &Known, right: &Known, operation: impl FnOnce(&Bits, &Bits) -> Bi
     }
 }
 
-/// Returns a shifted value, of which no bit is known if the amount is unknown, unless the value is
-/// zero.
+/// Returns a shifted value. If the shift amount is not known, no bit of the result is, unless the
+/// value is zero.
 fn shifted(left: &Known, amount: &Known, shift: impl Fn(&Bits, u64) -> Bits) -> Known {
     let Some(amount) = amount.complete().map(Bits::shift_amount) else {
         return if left.is_known_zero() {

@@ -1,18 +1,19 @@
-//! The parsers and controls of a package, which the architecture calls with values of its own.
+//! Runs the parsers and controls of a package. The architecture passes values to them and takes
+//! values back.
 
 use super::{Executor, Fill, Unsupported};
 use crate::state::{Outcomes, State, join_any};
 use crate::term::Term;
 use ir::{ControlId, Package, PackageValue, Parameter, ParserId, Program, TypeId};
 
-/// A parser or control of a package with the types of its `N` parameters.
+/// A parser or control of a package, with the types of its `N` parameters.
 #[derive(Clone, Copy)]
 pub(super) struct TypedBlock<Id, const N: usize> {
     pub(super) id: Id,
     pub(super) types: [TypeId; N],
 }
 
-/// Returns the parser in an argument of a package.
+/// Returns the parser that is the package's argument at `position`.
 pub(super) fn typed_parser<const N: usize>(
     program: &Program,
     package: &Package,
@@ -27,7 +28,7 @@ pub(super) fn typed_parser<const N: usize>(
     Ok(TypedBlock { id, types: parameter_types(&parser.parameters, "parser")? })
 }
 
-/// Returns the control in an argument of a package.
+/// Returns the control that is the package's argument at `position`.
 pub(super) fn typed_control<const N: usize>(
     program: &Program,
     package: &Package,
@@ -42,7 +43,7 @@ pub(super) fn typed_control<const N: usize>(
     Ok(TypedBlock { id, types: parameter_types(&control.parameters, "control")? })
 }
 
-/// Returns the types of a block's parameters. Fails if their number is not `N`.
+/// Returns the types of a block's parameters. Returns an error if there are not `N` parameters.
 pub(super) fn parameter_types<const N: usize>(
     parameters: &[Parameter],
     block: &str,
@@ -51,20 +52,21 @@ pub(super) fn parameter_types<const N: usize>(
     types.try_into().map_err(|_| Unsupported::new(format!("a {block} with other parameters")))
 }
 
-/// Returns the values of a block's parameters one by one. Fails if their number is not `N`.
+/// Returns the values of a block's parameters as an array. Returns an error if there are not `N`
+/// values.
 pub(super) fn arguments<const N: usize>(
     values: Vec<Vec<Term>>,
 ) -> Result<[Vec<Term>; N], Unsupported> {
     values.try_into().map_err(|_| Unsupported::new("a block with other parameters"))
 }
 
-/// The state of the packets that leave a block, and the values of its parameters.
+/// The state of the packets that leave a block, and the values of the block's parameters.
 type Left = (State, Vec<Vec<Term>>);
 
 impl Executor<'_> {
-    /// Runs a parser of the package with values for its first parameters. Packets that it rejects
-    /// continue like those that it accepts. Returns their state and the values after it, or `None`
-    /// if no packet leaves the parser.
+    /// Runs a parser with values for its first parameters. Packets that it rejects continue like
+    /// those that it accepts. Returns the state and the values after the parser, or `None` if no
+    /// packet leaves it.
     pub(super) fn parser_block(
         &mut self,
         id: ParserId,
@@ -78,13 +80,14 @@ impl Executor<'_> {
         self.in_parser = true;
         let outcomes = self.parse(state, id);
         self.in_parser = false;
+        self.begin_part();
         let Some(state) = self.all_of(outcomes) else { return Ok(None) };
         self.leave(&state, &parser.parameters, &mut values);
         Ok(Some((state, values)))
     }
 
-    /// Runs a control of the package with values for its first parameters. Returns the state of
-    /// packets and the values after it, or `None` if no packet leaves the control.
+    /// Runs a control with values for its first parameters. Returns the state and the values after
+    /// the control, or `None` if no packet leaves it.
     pub(super) fn control_block(
         &mut self,
         id: ControlId,
@@ -96,12 +99,13 @@ impl Executor<'_> {
         let control = control.ok_or_else(|| Unsupported::new("a package without a control"))?;
         self.enter(&mut state, &control.parameters, &values);
         let outcomes = self.block(state, &control.body);
+        self.begin_part();
         let Some(state) = self.all_of(outcomes) else { return Ok(None) };
         self.leave(&state, &control.parameters, &mut values);
         Ok(Some((state, values)))
     }
 
-    /// Joins all packets that leave a block.
+    /// Joins the states of all packets that leave a block.
     fn all_of(&mut self, outcomes: Outcomes) -> Option<State> {
         let Outcomes { next, breaks, continues, returns, exits, rejects } = outcomes;
         let mut all = None;
@@ -111,8 +115,9 @@ impl Executor<'_> {
         all
     }
 
-    /// Sets the parameters of a block, and clears its checksums.
+    /// Sets the parameters of a block, and clears its checksum objects.
     fn enter(&mut self, state: &mut State, parameters: &[Parameter], values: &[Vec<Term>]) {
+        self.begin_part();
         for (parameter, value) in parameters.iter().zip(values) {
             let Some(variable) = self.shapes.variable(parameter.variable) else { continue };
             if parameter.direction == ir::Direction::Out {
@@ -125,7 +130,7 @@ impl Executor<'_> {
         self.clear_sums(state);
     }
 
-    /// Stores the values of a block's parameters after it.
+    /// Takes back the values of a block's parameters after it has run.
     fn leave(&self, state: &State, parameters: &[Parameter], values: &mut [Vec<Term>]) {
         for (parameter, value) in parameters.iter().zip(values) {
             let Some(variable) = self.shapes.variable(parameter.variable) else { continue };

@@ -1,12 +1,12 @@
-//! Calls of parsers, controls, actions and functions: arguments are copied in, the body runs, and
-//! results are copied out (P4_16 specification, section 6.8).
+//! Executes calls of parsers, controls, actions and functions: arguments are copied in, the body
+//! runs, and results are copied out (P4_16 specification, section 6.8).
 
 use super::place::Located;
 use super::{Executor, Fill, Stop};
 use crate::state::{Outcomes, State};
 use ir::{Argument, Direction, Parameter, TypeId, VariableId};
 
-/// A parameter of a callee.
+/// A parameter of the callee.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Formal {
     pub(crate) variable: VariableId,
@@ -21,7 +21,7 @@ impl From<&Parameter> for Formal {
     }
 }
 
-/// A parameter whose value is copied to its argument after a call.
+/// A parameter whose value is copied back to its argument after the call.
 struct CopyOut {
     rank: usize,
     variable: VariableId,
@@ -29,8 +29,8 @@ struct CopyOut {
 }
 
 impl Executor<'_> {
-    /// Executes a call. The arguments of `out` and `inout` parameters are assigned in all states in
-    /// which packets leave the callee, also if it exits or rejects.
+    /// Executes a call. Afterwards, the values of `out` and `inout` parameters are assigned to
+    /// their arguments, also for packets for which the callee exits or rejects.
     pub(crate) fn call(
         &mut self,
         mut state: State,

@@ -1,61 +1,79 @@
-//! The ends of packets, and their copies.
+//! What becomes of packets: how they leave the program, and which copies of them are made.
 
 use super::Emitted;
 use crate::packet::Packet;
-use crate::term::Term;
+use crate::term::{Term, Terms};
 
-/// A packet that leaves the program, or ends in it.
+/// One way in which a packet leaves the program, or is dropped.
 pub(crate) struct End {
-    /// The condition under which packets end so.
+    /// The condition under which the packet ends in this way.
     pub(crate) guard: Term,
     pub(crate) fate: Fate,
 }
 
-/// The fate of a packet.
+/// What becomes of a packet.
 pub(crate) enum Fate {
     /// The packet is dropped.
     Dropped,
     /// The packet is transmitted.
     Sent {
         port: Term,
-        /// The bits that the deparser emitted, in order.
+        /// The bits that the deparser has emitted, in order.
         emitted: Vec<Emitted>,
-        /// The packet that the parser read, whose rest follows.
+        /// The packet that the parser has read. Its unparsed rest follows the emitted bits.
         packet: Packet,
-        /// The position in that packet at which the rest begins, in bits.
+        /// The position in bits of the unparsed rest within the packet that the parser has read.
         cursor: Term,
-        /// The number of bytes to which the packet is truncated, all ones for no limit.
+        /// The number of bytes to which the transmitted packet is truncated; all ones for no limit.
         truncate: Term,
     },
 }
 
-/// An event in the processing of a packet, besides its end.
+/// An event in the processing of a packet, other than its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The packet is cloned, if the control plane has configured the session.
     Clone,
-    /// The packet enters ingress again, as it leaves the switch.
+    /// The packet enters ingress again in the form in which it would leave the switch.
     Recirculate,
-    /// The packet enters ingress again, as it was received.
+    /// The packet enters ingress again in the form in which it was received.
     Resubmit,
 }
 
-/// A copy that is made if the control plane has configured where it goes.
+/// A request to copy packets. A copy is made only if the control plane has configured the session
+/// or group.
 #[derive(Clone, Debug)]
 pub(crate) struct Copied {
-    /// The condition under which packets are copied there.
+    /// The condition under which packets are copied.
     pub(crate) on: Term,
-    /// Whether this is a multicast group, rather than a clone session.
+    /// Whether the copies are for a multicast group rather than a clone session.
     pub(crate) is_group: bool,
-    /// The number of the group or session.
+    /// The number of the multicast group or clone session.
     pub(crate) number: Term,
+    pub(crate) member: Member,
 }
 
-/// The only member of all clone sessions, or of all multicast groups.
+/// The only member of a clone session or multicast group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Members {
-    /// Whether there are sessions or groups.
-    pub(crate) exist: Term,
+pub(crate) struct Member {
+    /// Whether the control plane has created the session or group.
+    pub(crate) exists: Term,
     pub(crate) port: Term,
+    /// The instance number of the copy.
     pub(crate) instance: Term,
+}
+
+impl Member {
+    /// Returns the condition under which two members are equal. Both must have the same widths.
+    pub(crate) fn equal(&self, terms: &mut Terms, other: &Self) -> Term {
+        let exist = terms.equal(self.exists, other.exists);
+        let ports = terms.equal(self.port, other.port);
+        let instances = terms.equal(self.instance, other.instance);
+        terms.all(&[exist, ports, instances])
+    }
+
+    /// Returns the widths of the port and of the instance number.
+    pub(crate) fn widths(&self, terms: &Terms) -> [u32; 2] {
+        [terms.width_of(self.port), terms.width_of(self.instance)]
+    }
 }

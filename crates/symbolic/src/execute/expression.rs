@@ -1,4 +1,4 @@
-//! Expressions as terms. The meaning of each operation is that of `ir::bits`.
+//! Translates expressions to terms. The meaning of each operation is that of `ir::bits`.
 
 use super::{Executor, Fill, Stop, unsupported};
 use crate::packet::LENGTH_BITS;
@@ -11,7 +11,8 @@ use ir::{
 };
 
 impl Executor<'_> {
-    /// Returns the leaves of an expression's value.
+    /// Evaluates an expression, and returns the leaves of its value: the numbers and validity bits
+    /// of which it consists.
     pub(crate) fn value(
         &mut self,
         state: &State,
@@ -69,8 +70,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the leaves of an expression's value as a value of a type. A constant of type `int`
-    /// takes the type.
+    /// Evaluates an expression as a value of a type, and returns its leaves. A constant of type
+    /// `int` takes the given type.
     fn value_as(
         &mut self,
         state: &State,
@@ -83,7 +84,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the only leaf of an expression's value: a number, a condition or a position.
+    /// Evaluates an expression whose value has a single leaf: a number or a condition. Returns the
+    /// leaf.
     pub(crate) fn scalar(&mut self, state: &State, expression: &Expression) -> Result<Term, Stop> {
         match &expression.kind {
             ExpressionKind::Constant(_)
@@ -106,7 +108,7 @@ impl Executor<'_> {
                 })
             }
             ExpressionKind::Binary(operator, left, right) => {
-                self.binary(state, *operator, left, right)
+                self.binary(state, expression, *operator, (left, right))
             }
             ExpressionKind::Slice { operand, high, low } => {
                 let operand = self.scalar(state, operand)?;
@@ -134,7 +136,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns whether a header, or a member of a header union, is valid.
+    /// Returns whether a header, or any member of a header union, is valid.
     fn is_valid(&mut self, type_id: TypeId, value: &[Term]) -> Term {
         match self.shapes.kind(type_id) {
             Some(CompositeKind::Header) => {
@@ -153,7 +155,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the leaves of a constant of a type.
+    /// Returns the leaves of a constant that has this type.
     pub(crate) fn constant(&mut self, type_id: TypeId, value: &Value) -> Result<Vec<Term>, Stop> {
         let ty = self.program.types.get(type_id);
         Ok(match (value, ty) {
@@ -194,8 +196,8 @@ impl Executor<'_> {
         matches!(self.program.types.get(expression.type_id), Type::Bits { signed: true, .. })
     }
 
-    /// Returns both operands as numbers of one type. An operand of type `int` takes the type of the
-    /// other operand.
+    /// Evaluates both operands as numbers of one type. An operand of type `int` takes the type of
+    /// the other operand.
     fn operands(
         &mut self,
         state: &State,
@@ -214,28 +216,20 @@ impl Executor<'_> {
     fn binary(
         &mut self,
         state: &State,
+        expression: &Expression,
         operator: BinaryOperator,
-        left: &Expression,
-        right: &Expression,
+        (left, right): (&Expression, &Expression),
     ) -> Result<Term, Stop> {
         use BinaryOperator as Op;
         let signed = self.is_signed(left) || self.is_integer(left) && self.is_signed(right);
         if matches!(operator, Op::And | Op::Or) {
-            // The second operand is not evaluated if the first one decides, so that it cannot stop.
-            let left = self.scalar(state, left)?;
-            if self.terms.truth_of(left) == Some(operator == Op::Or) {
-                return Ok(left);
-            }
-            let right = self.scalar(state, right)?;
-            return Ok(match operator {
-                Op::And => self.terms.and(left, right),
-                _ => self.terms.or(left, right),
-            });
+            return self.joined(state, expression, operator, (left, right));
         }
         if matches!(operator, Op::Equal | Op::NotEqual) {
             let type_id = if self.is_integer(left) { right.type_id } else { left.type_id };
             let [left, right] = self.operands(state, left, right)?;
             let equal = self.equal_values(type_id, &left, &right);
+            self.equal_at(state, expression, equal);
             return Ok(if operator == Op::Equal { equal } else { self.terms.not(equal) });
         }
         if matches!(operator, Op::ShiftLeft | Op::ShiftRight) {
@@ -252,6 +246,9 @@ impl Executor<'_> {
             return Err(unsupported("an operation on values of this type"));
         };
         let (left, right) = (*left, *right);
+        if Self::orders(operator) {
+            self.ordered_at(state, expression, (left, right));
+        }
         let terms = &mut self.terms;
         Ok(match operator {
             Op::Add => terms.add(left, right),
@@ -293,6 +290,34 @@ impl Executor<'_> {
             Op::GreaterOrEqual if signed => terms.less_or_equal_signed(right, left),
             Op::GreaterOrEqual => terms.less_or_equal(right, left),
         })
+    }
+
+    /// Evaluates `&&` or `||`. The second operand is not evaluated for packets for which the first
+    /// one decides the result, so it cannot make the parser reject them.
+    fn joined(
+        &mut self,
+        state: &State,
+        expression: &Expression,
+        operator: BinaryOperator,
+        (left, right): (&Expression, &Expression),
+    ) -> Result<Term, Stop> {
+        let is_or = operator == BinaryOperator::Or;
+        let before = self.boundaries_met();
+        let left = self.scalar(state, left)?;
+        let of_left = before..self.boundaries_met();
+        if self.terms.truth_of(left) == Some(is_or) {
+            return Ok(left);
+        }
+        // A boundary in one operand shows nothing if the other one decides alone.
+        let is_evaluated = if is_or { self.terms.not(left) } else { left };
+        self.evaluate_if(is_evaluated);
+        let right = self.scalar(state, right);
+        self.evaluated();
+        let right = right?;
+        let leaves_open = if is_or { self.terms.not(right) } else { right };
+        self.boundaries_matter_if(of_left, leaves_open);
+        self.joined_at(state, expression, (left, right));
+        Ok(if is_or { self.terms.or(left, right) } else { self.terms.and(left, right) })
     }
 
     /// Returns whether two values of a type are equal by the language's `==`: headers are equal if

@@ -1,7 +1,7 @@
-//! Calls of externs: those of v1model, and those that several architectures have. See
+//! Executes calls of externs: those of v1model, and those that several architectures have. See
 //! [`super::portable`] for those of PSA and PNA.
 
-use super::{Executor, Fill, InitialCell, Stop, Write, unsupported};
+use super::{Executor, InitialCell, Stop, Write, unsupported};
 use crate::shape::Leaf;
 use crate::state::{Outcomes, Special, State};
 use crate::term::Term;
@@ -18,7 +18,7 @@ pub(crate) struct Call<'c> {
     pub(crate) result: Option<&'c Place>,
 }
 
-/// The number of bits of a clone session that count.
+/// The number of low bits of a clone-session number that BMv2 uses.
 const SESSION_BITS: u32 = 15;
 
 impl Executor<'_> {
@@ -70,7 +70,7 @@ impl Executor<'_> {
             }
             Of::MarkToDrop => self.mark_to_drop(state, call)?,
             Of::Random => {
-                let number = self.undefined(64);
+                let number = self.unknown(64);
                 self.output(state, call, 0, number)?;
             }
             Of::Truncate => {
@@ -156,7 +156,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Returns the position of a field of a struct.
+    /// Returns the position of the field `name` in a struct type.
     pub(crate) fn field_named(&self, type_id: TypeId, name: &str) -> Option<u32> {
         let composite = self.program.types.composite(type_id)?;
         let position = composite.fields.iter().position(|field| field.name == name)?;
@@ -218,7 +218,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Returns whether an index is within an array of counters, meters or registers.
+    /// Returns whether an index is inside an array of counters, meters or registers.
     pub(super) fn inside(&mut self, id: ExternId, index: Term) -> Term {
         let instance = self.program.externs.get(id.index());
         let size = instance.and_then(|instance| instance.arguments.first());
@@ -232,7 +232,8 @@ impl Executor<'_> {
         self.terms.less(index, size)
     }
 
-    /// Reads a register. Its initial contents are inputs, which a script writes.
+    /// Reads a register. Its initial contents are inputs, which a test writes through the control
+    /// plane.
     pub(super) fn read_register(
         &mut self,
         state: &State,
@@ -276,8 +277,8 @@ impl Executor<'_> {
         Ok(value)
     }
 
-    /// Returns the contents of a register's cells before any write: the second argument of its
-    /// constructor in PSA and PNA, or zero.
+    /// Returns the contents of a register's cells before any write. In PSA and PNA this is the
+    /// second argument of the constructor; otherwise it is zero.
     fn unwritten(&mut self, id: ExternId, width: u32) -> Result<Term, Stop> {
         let program = self.program;
         let instance = program.externs.get(id.index());
@@ -289,7 +290,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the number in an argument when the extern is called.
+    /// Evaluates the argument at `position` as a number, before the extern runs.
     pub(crate) fn input(
         &mut self,
         state: &State,
@@ -309,7 +310,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Stores a number in an `out` or `inout` argument, converted to the argument's type.
+    /// Stores a number in the `out` or `inout` argument at `position`, converted to the argument's
+    /// type.
     pub(crate) fn output(
         &mut self,
         state: &mut State,
@@ -327,7 +329,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Stores a number at a place, converted to the place's width.
+    /// Stores a number at a place, resized to the width of the place.
     pub(crate) fn write_resized(
         &mut self,
         state: &mut State,
@@ -343,28 +345,7 @@ impl Executor<'_> {
         self.write(state, place, &[value]);
     }
 
-    /// Stores an undefined number in an argument.
-    pub(crate) fn output_undefined(
-        &mut self,
-        state: &mut State,
-        call: &Call<'_>,
-        position: usize,
-    ) -> Result<(), Stop> {
-        let type_id = match call.arguments.get(position) {
-            Some(Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. }) => {
-                self.program.place_type(place)
-            }
-            _ => None,
-        };
-        let Some(type_id) = type_id else { return Ok(()) };
-        let number = self.initial(type_id, Fill::Undefined);
-        match number.as_slice() {
-            [only] => self.output(state, call, position, *only),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the name of the enumeration member in an argument.
+    /// Returns the name of the enumeration member that is the argument at `position`.
     pub(crate) fn member(&self, call: &Call<'_>, position: usize) -> Option<&str> {
         let Some(Argument::In(expression)) = call.arguments.get(position) else { return None };
         let ExpressionKind::Constant(Value::Enum(member)) = &expression.kind else { return None };
@@ -374,7 +355,7 @@ impl Executor<'_> {
     }
 }
 
-/// Returns whether a call of `resubmit` or `recirculate` names no data to preserve.
+/// Returns whether a call of `resubmit` or `recirculate` asks for no metadata to be preserved.
 fn names_no_data(call: &Call<'_>) -> bool {
     match call.arguments.first() {
         None | Some(Argument::Absent) => true,

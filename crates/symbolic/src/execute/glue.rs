@@ -1,4 +1,5 @@
-//! The assignments and rules of architectures between blocks ([`architectures`]), as terms.
+//! What architectures do between the blocks of a package ([`architectures`]): assignments of
+//! metadata, and rules that decide where a packet goes, as terms.
 
 use super::{Executor, Fill};
 use crate::state::{Special, State};
@@ -9,7 +10,7 @@ use architectures::{
 };
 use ir::TypeId;
 
-/// The numeric properties of a packet from which metadata are assigned.
+/// The numeric properties of a packet from which the architecture assigns metadata.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers {
     pub(super) port: Term,
@@ -17,40 +18,41 @@ pub(super) struct Numbers {
     pub(super) parser_error: Term,
     pub(super) checksum_error: Term,
     pub(super) instance: Term,
-    /// The number of the packet's path (PSA).
+    /// The number of the packet path, such as that of a clone (PSA).
     pub(super) path: Term,
     pub(super) class_of_service: Term,
-    /// The number of the packet's direction (PNA).
+    /// The number of the packet's direction, from the network or from the host (PNA).
     pub(super) direction: Term,
-    /// The number of further passes that led to this one.
+    /// The number of earlier passes of the packet through the program.
     pub(super) generation: Term,
 }
 
-/// The output port that a packet has when rules decide about it, in architectures in which it is no
-/// metadata field.
+/// The output port of a packet, in architectures in which no metadata field holds it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Destination {
-    /// The port; `None` if the architecture has none at this point.
+    /// The output port; `None` if the architecture has no output port at this point.
     pub(super) port: Option<Term>,
     /// Whether the packet has no output port; `None` if it always has one.
     pub(super) nowhere: Option<Term>,
 }
 
-/// The conditions of packets by what rules decide about them.
+/// What the rules of an architecture decide about packets, as conditions.
 pub(super) struct Decisions {
     pub(super) dropped: Option<Term>,
     pub(super) resubmitted: Option<Term>,
     pub(super) recirculated: Option<Term>,
-    /// The packets that are replicated for a multicast group, and the number of the group.
+    /// The condition under which packets are replicated for a multicast group, with the number of
+    /// the group.
     pub(super) replicated: Option<(Term, Term)>,
-    /// The packets for which no case holds.
+    /// The condition under which none of the other cases applies.
     pub(super) otherwise: Term,
-    /// The port to which these go, unless they keep the one that they have.
+    /// The port to which packets in the case `otherwise` go; `None` if they keep the port that they
+    /// have.
     pub(super) port: Option<Term>,
 }
 
 impl Executor<'_> {
-    /// Returns the properties of a packet of which only the port and the length are not zero.
+    /// Returns the properties of a packet with this port and length. All other properties are zero.
     pub(super) fn numbers(&mut self, port: Term, length: Term) -> Numbers {
         let zero = self.terms.zero(32);
         Numbers {
@@ -66,14 +68,16 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns metadata of a type whose fields are zero, except for those that are assigned.
+    /// Returns the initial metadata of a type. Fields are zero, except those that the architecture
+    /// assigns.
     pub(super) fn filled(&mut self, type_id: TypeId, sets: &[Set], of: &Numbers) -> Vec<Term> {
         let mut value = self.initial(type_id, Fill::Zero);
         self.assign((&mut value, type_id), sets, of);
         value
     }
 
-    /// Assigns the numbers that the architecture determines to fields of the standard metadata.
+    /// Assigns the properties of a packet to fields of the standard metadata, as the architecture
+    /// says.
     pub(super) fn assign(
         &mut self,
         (value, type_id): (&mut Vec<Term>, TypeId),
@@ -119,13 +123,14 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the position of the leaf of a metadata field.
+    /// Returns the position of the leaf for a metadata field; `None` if the type does not have the
+    /// field.
     pub(super) fn field_leaf(&self, type_id: TypeId, field: MetadataField) -> Option<usize> {
         let position = self.field_named(type_id, field.name())?;
         Some(self.shapes.field(type_id, position)?.offset)
     }
 
-    /// Returns the number in a metadata field, or zero if the type does not have the field.
+    /// Returns the value of a metadata field, or zero if the type does not have the field.
     pub(super) fn field_number(
         &mut self,
         value: &[Term],
@@ -139,8 +144,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the condition under which rules copy packets by a metadata field, and the number of
-    /// the clone session. Returns `None` if they copy none.
+    /// Returns the condition under which a metadata field makes the architecture clone packets,
+    /// with the number of the clone session. Returns `None` if no field can do so.
     pub(super) fn copied_by_field(
         &mut self,
         rules: &Rules,
@@ -165,7 +170,8 @@ impl Executor<'_> {
         Some((guard, self.terms.resize(session, 32)))
     }
 
-    /// Returns what rules decide about packets that have no output port but that in a field.
+    /// Returns what the rules decide about packets whose output port, if any, is in a metadata
+    /// field.
     pub(super) fn decide(
         &mut self,
         rules: &Rules,
@@ -175,7 +181,7 @@ impl Executor<'_> {
         self.decide_at(rules, state, of, Destination::default())
     }
 
-    /// Returns what rules decide about packets with an output port.
+    /// Returns what the rules decide about packets with this output port.
     pub(super) fn decide_at(
         &mut self,
         rules: &Rules,

@@ -1,5 +1,7 @@
-//! Hashes and checksums. The length of a hash's input depends on which of its headers are valid, so
-//! a hash is a choice between the hashes of the inputs of all lengths.
+//! Executes hashes and checksums.
+//!
+//! The length of a hash's input depends on which of its headers are valid. Therefore, a hash is a
+//! choice between the hashes of the inputs of all possible lengths.
 
 use super::externs::Call;
 use super::{Executor, Stop, unsupported};
@@ -9,26 +11,34 @@ use crate::term::{Operation, Term};
 use ir::{Architecture, Argument, Expression, ExpressionKind, Type, TypeId};
 use std::collections::BTreeMap;
 
-/// The largest number of lengths of a hash's input that are distinguished.
+/// The largest number of different lengths that the input of one hash may have.
 const MAXIMUM_LENGTHS: usize = 64;
 /// The largest number of bits of a hash's input.
 const MAXIMUM_BITS: u32 = 16_384;
 
-/// The input of a hash if a condition holds.
+/// The input of a hash under a condition.
 #[derive(Clone, Debug)]
 struct Input {
     condition: Term,
     data: Term,
-    /// The values of validities and lengths under the condition.
+    /// The validities and lengths that the condition fixes, with their values.
     decided: BTreeMap<Term, u64>,
 }
 
-/// A part of a hash's input.
+/// A hash or checksum that packets compute, with its data.
+#[derive(Clone, Debug)]
+pub(crate) struct Hashed {
+    pub(crate) algorithm: String,
+    pub(crate) data: Term,
+    pub(crate) hash: Term,
+}
+
+/// A part of a hash's input, such as a field.
 struct Item {
-    /// Whether the part is in the input at all.
+    /// Whether the part belongs to the input, which it does not if its header is invalid.
     on: Term,
     bits: Term,
-    /// The number of low bits that are in the input; `None` for all of them.
+    /// The number of low bits of the part that belong to the input; `None` for all of them.
     length: Option<Term>,
 }
 
@@ -45,7 +55,8 @@ impl Executor<'_> {
         let holds = self.terms.truth(true);
         let hash = self.hash_of_argument(state, call, (3, &algorithm), holds)?;
         let Some(hash) = hash else {
-            return self.output_undefined(state, call, 0);
+            let unknown = self.unknown(64);
+            return self.output(state, call, 0, unknown);
         };
         let hash = self.terms.resize(hash, 64);
         let zero = self.terms.zero(64);
@@ -56,7 +67,8 @@ impl Executor<'_> {
         self.output(state, call, 0, sum)
     }
 
-    /// Returns a remainder, by a mask if the divisor is a power of two.
+    /// Returns the remainder of a division. If the divisor is a power of two, the remainder is
+    /// computed with a mask.
     pub(super) fn remainder(&mut self, number: Term, divisor: Term) -> Term {
         let known = self.terms.constant_of(divisor).and_then(ir::bits::Bits::to_u64);
         match known {
@@ -107,7 +119,7 @@ impl Executor<'_> {
         self.output(state, call, 2, stored)
     }
 
-    /// Executes a checksum over the payload, whose value is unknown.
+    /// Executes a checksum that includes the payload, so that its value is unknown.
     pub(crate) fn payload_checksum(
         &mut self,
         state: &mut State,
@@ -128,7 +140,7 @@ impl Executor<'_> {
         verifies: bool,
     ) -> Result<(), Stop> {
         if verifies {
-            let wrong = self.undefined(1);
+            let wrong = self.unknown(1);
             let wrong = self.terms.and(runs, wrong);
             let before = state.special(Special::ChecksumError);
             let after = self.terms.or(before, wrong);
@@ -136,12 +148,12 @@ impl Executor<'_> {
             return Ok(());
         }
         let found = self.input(state, call, 2)?;
-        let unknown = self.undefined(self.terms.width_of(found));
+        let unknown = self.unknown(self.terms.width_of(found));
         let stored = self.terms.if_then_else(runs, unknown, found);
         self.output(state, call, 2, stored)
     }
 
-    /// Returns whether the checksum's field is in a valid header.
+    /// Returns whether the field that holds the checksum is in a valid header.
     fn checksum_validity(&mut self, state: &State, call: &Call<'_>) -> Result<Term, Stop> {
         let place = match call.arguments.get(2) {
             Some(Argument::In(expression)) => match &expression.kind {
@@ -168,8 +180,8 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Returns the hash of the data in an argument, for packets for which `when` holds. Returns
-    /// `None` if it is not known.
+    /// Returns the hash of the data in the argument at `position`, for packets that satisfy `when`.
+    /// Returns `None` if the hash is not known.
     fn hash_of_argument(
         &mut self,
         state: &State,
@@ -182,8 +194,7 @@ impl Executor<'_> {
         };
         let mut result: Option<Term> = None;
         for (condition, data) in inputs.into_iter().rev() {
-            let hash = hash::by_name(&mut self.terms, algorithm, data);
-            let Some(hash) = hash else { return Ok(None) };
+            let Some(hash) = self.hashed(algorithm, data) else { return Ok(None) };
             result = Some(match result {
                 None => hash,
                 Some(other) => self.terms.if_then_else(condition, hash, other),
@@ -192,8 +203,17 @@ impl Executor<'_> {
         Ok(result)
     }
 
-    /// Returns the data in an argument of a hash for all lengths that they may have, with
-    /// conditions of which one holds. Returns `None` if there are too many lengths or bits.
+    /// Returns the hash of data, and records it in the execution. Returns `None` if the hash is not
+    /// known.
+    pub(super) fn hashed(&mut self, algorithm: &str, data: Term) -> Option<Term> {
+        let hash = hash::by_name(&mut self.terms, algorithm, data)?;
+        self.hashes.push(Hashed { algorithm: algorithm.to_owned(), data, hash });
+        Some(hash)
+    }
+
+    /// Returns the data in an argument of a hash, for each length that the data may have. Each
+    /// comes after its condition; the conditions exclude each other, and one of them holds. Returns
+    /// `None` if there are too many lengths or bits.
     pub(super) fn inputs_of_argument(
         &mut self,
         state: &State,
@@ -213,8 +233,9 @@ impl Executor<'_> {
         Ok(Some(inputs.into_iter().map(|input| (input.condition, input.data)).collect()))
     }
 
-    /// Returns the inputs of all lengths that items may make up, with conditions of which one
-    /// holds. Returns `None` if there are too many.
+    /// Returns the input of a hash for each length that its parts may make up. The conditions
+    /// exclude each other, and one of them holds. Returns `None` if there are too many lengths or
+    /// bits.
     fn inputs(&mut self, items: &[Item], when: Term) -> Option<Vec<Input>> {
         let mut decided = BTreeMap::new();
         for condition in self.conjuncts(when) {
@@ -254,7 +275,8 @@ impl Executor<'_> {
         Some(inputs)
     }
 
-    /// Splits an input by the value of a term, unless it has been decided.
+    /// Splits an input into one for each value of a term, unless its condition already fixes that
+    /// value.
     fn split(&mut self, input: Input, term: Term, values: &[u64]) -> Option<Vec<Input>> {
         if input.decided.contains_key(&term) {
             return Some(vec![input]);
@@ -281,7 +303,7 @@ impl Executor<'_> {
         Some(split)
     }
 
-    /// Returns the conditions of which a condition is the conjunction.
+    /// Splits a conjunction into its conditions.
     fn conjuncts(&self, condition: Term) -> Vec<Term> {
         let mut found = Vec::new();
         let mut open = vec![condition];
@@ -295,7 +317,7 @@ impl Executor<'_> {
     }
 
     /// Collects the parts of a hash's input. In v1model, fields of invalid headers are left out, as
-    /// in BMv2 (`src/bm_sim/calculations.cpp`). In other architectures they are undefined.
+    /// in BMv2 (`src/bm_sim/calculations.cpp`). In other architectures, such fields are undefined.
     fn items(
         &mut self,
         state: &State,

@@ -1,5 +1,5 @@
-//! Statements on headers and packets: extraction, `lookahead`, `advance`, `emit`, validity, and the
-//! shifts of header stacks.
+//! Executes statements on headers and packets: extraction, `lookahead`, `advance`, `emit`, changes
+//! of validity, and shifts of header stacks.
 
 use super::{CoreError, Emitted, Executor, Fill, Stop, Unsupported, unsupported};
 use crate::shape::{INDEX, Leaf};
@@ -7,15 +7,16 @@ use crate::state::{Outcomes, Special, State};
 use crate::term::Term;
 use ir::{Architecture, CompositeKind, Expression, Place, Projection, Type, TypeId};
 
-/// The largest number of positions in a packet, or of lengths, that a statement distinguishes.
+/// The largest number of positions in a packet, or of lengths, that are distinguished at one
+/// statement.
 pub(crate) const MAXIMUM_POSITIONS: usize = 256;
 
-/// A number of bits that `extract` or `advance` may take, with the condition under which it does.
+/// A number of bits that `extract` or `advance` consumes, after the condition under which it does.
 type Width = (Term, u64);
 
 impl Executor<'_> {
-    /// Calls `step` with the state of the packets for each position of the parser, and joins what
-    /// it returns.
+    /// Calls `step` for each position at which the parser may be, with the state of the packets
+    /// that are there. Joins the results.
     fn at_each_position(
         &mut self,
         state: &State,
@@ -33,7 +34,8 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Splits the packets of a state into those that have a number of bits and those that do not.
+    /// Splits a state into the packets that still have this number of bits to parse, and those that
+    /// are too short.
     fn split_by_length(&mut self, state: &State, bits: u64) -> (Option<State>, Option<State>) {
         let fits = {
             let packet = self.packet.clone();
@@ -98,8 +100,8 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Returns the outcomes of an extraction with a width that the `varbit` cannot have. `before` is
-    /// the position in the packet at which the header ends if its `varbit` is empty.
+    /// Returns the outcomes of an extraction whose `varbit` would have an invalid width. `before`
+    /// is the position in the packet at which the header would end if its `varbit` were empty.
     fn unfit(&mut self, state: &State, width: Term, (before, largest): (u64, u64)) -> Outcomes {
         let mut outcomes = Outcomes::default();
         let width = self.terms.resize(width, 64);
@@ -137,8 +139,7 @@ impl Executor<'_> {
         outcomes
     }
 
-    /// Returns the numbers of bits that the width of a `varbit` may be: the multiples of 8 up to the
-    /// largest one.
+    /// Returns the possible widths of a `varbit`: the multiples of 8 up to the largest one.
     fn widths(&mut self, width: Term, largest: u64) -> Result<Vec<Width>, Stop> {
         let bits = self.terms.width_of(width);
         let mut found = Vec::new();
@@ -167,7 +168,8 @@ impl Executor<'_> {
         widths.max().unwrap_or(0)
     }
 
-    /// Returns the leaves of a value that is read from the packet at `at`, which is advanced.
+    /// Reads a value of a type from the packet, and returns its leaves. `at` is the position in the
+    /// packet; it is advanced past the value.
     fn unpack(&mut self, type_id: TypeId, at: &mut u64, varbits: u64) -> Vec<Term> {
         let leaves = self.shapes.leaves(type_id).to_vec();
         let mut value = Vec::with_capacity(leaves.len());
@@ -286,7 +288,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Emits the numbers of a value in order, leaving out those of invalid headers.
+    /// Emits the fields of a value in order. Headers that are invalid are left out.
     fn emit_value(&mut self, on: Term, type_id: TypeId, value: &[Term]) {
         let part = |offset: usize, size: usize| value.get(offset..offset + size);
         if let Some(elements) = self.shapes.elements(type_id) {
@@ -356,9 +358,8 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Makes a header valid or invalid if a condition holds. The fields of a header that changes
-    /// become undefined. Returns the number of bytes by which the header changes the packet's
-    /// length.
+    /// Makes a header valid or invalid under a condition. If that changes its validity, its fields
+    /// become undefined. Returns the number of bytes by which the packet's length changes.
     fn set_header(
         &mut self,
         state: &mut State,

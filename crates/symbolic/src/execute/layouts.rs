@@ -1,4 +1,5 @@
-//! The layouts of packets that a deparser has written and a parser reads again.
+//! Finds the layouts that a packet may have after a deparser has written it, so that a parser can
+//! read it again.
 
 use super::{Emitted, Executor, Unsupported};
 use crate::packet::{self, Packet};
@@ -8,22 +9,24 @@ use std::collections::BTreeMap;
 
 /// The largest number of layouts that a packet may have.
 const MAXIMUM_LAYOUTS: usize = 64;
-/// The number of conflicts after which a condition counts as one that packets may satisfy.
+/// The number of conflicts after which the solver gives up, and a condition counts as satisfiable.
 const CONFLICTS: u64 = 2_000;
 
-/// A layout of an outgoing packet: the bits that are emitted under a condition.
+/// A layout of a packet that a deparser writes: the bits that are emitted under a condition.
 #[derive(Clone)]
 struct Layout {
     guard: Term,
     bits: Term,
-    /// The position in the packet that was parsed at which the rest begins, in bits.
+    /// The position, in bits, in the parsed packet of its unparsed rest, which follows the emitted
+    /// bits.
     cursor: u64,
-    /// The values of the conditions and lengths of emitted parts.
+    /// The validities and lengths that the condition fixes, with their values.
     decided: BTreeMap<Term, u64>,
 }
 
 impl Executor<'_> {
-    /// Returns whether a condition may hold, as far as the solver finds out quickly.
+    /// Returns whether a condition may be satisfiable. If the solver does not find out quickly,
+    /// returns true.
     ///
     /// # Errors
     ///
@@ -39,8 +42,9 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the layouts that an outgoing packet may have, with the packet of each. The
-    /// conditions of layouts exclude each other. Returns `None` if there are too many.
+    /// Returns the packets that a deparser may have written, one for each layout, after the
+    /// condition of the layout. The conditions exclude each other. Returns `None` if there are too
+    /// many layouts.
     ///
     /// # Errors
     ///
@@ -91,8 +95,8 @@ impl Executor<'_> {
         self.packets_of(open, packet)
     }
 
-    /// Splits layouts by the value of a term, unless it has been decided. Layouts that no packet
-    /// has are left out.
+    /// Splits each layout into one for each value of a term, unless its condition already fixes
+    /// that value. Drops layouts that no packet can have.
     fn decide_part(
         &mut self,
         layouts: Vec<Layout>,
@@ -121,8 +125,8 @@ impl Executor<'_> {
         Ok(split)
     }
 
-    /// Returns the packets of layouts. Layouts whose emitted parts have the same length, and whose
-    /// rest begins at the same byte, are joined.
+    /// Returns the packet of each layout. Layouts with the same emitted length, and whose unparsed
+    /// rest begins at the same byte, are joined into one packet.
     fn packets_of(
         &mut self,
         layouts: Vec<Layout>,
@@ -146,8 +150,8 @@ impl Executor<'_> {
         Ok(Some(found.into_values().collect()))
     }
 
-    /// Returns the packet that consists of emitted bits and of what follows a position of another
-    /// packet.
+    /// Returns the packet that consists of emitted bits, followed by the bytes of another packet
+    /// from a position on.
     fn following(&mut self, packet: &Packet, bits: Term, cursor: u64) -> Option<Packet> {
         let width = self.terms.width_of(bits);
         let padding = self.terms.zero((8 - width % 8) % 8);

@@ -1,5 +1,5 @@
-//! Parsers. Packets are followed from state to state; those that come to a state with the same
-//! position in the packet and the same next indexes of stacks are joined.
+//! Executes parsers. Packets are followed from state to state. Those that reach the same state with
+//! the same position in the packet and the same next indexes of header stacks are joined.
 
 use super::header::MAXIMUM_POSITIONS;
 use super::{CoreError, Executor, Stop, unsupported};
@@ -13,25 +13,26 @@ use ir::{
 };
 use std::collections::BTreeMap;
 
-/// The largest number of visits of a state by packets at the same position.
+/// The largest number of times that packets may visit a state without advancing in the packet.
 const MAXIMUM_VISITS: u32 = 32;
-/// The largest number of states that are executed for one parser.
+/// The largest number of parser states that are executed in one run of a parser.
 const MAXIMUM_STEPS: u32 = 20_000;
 
-/// The point at which packets wait to be joined. Points are executed in this order, which follows
-/// the packet.
+/// A point of a parser at which packets are joined. Points are executed in ascending order, which
+/// follows the position in the packet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
     cursor: u64,
-    /// The number of states that the packets have visited at this position.
+    /// The number of parser states that the packets have visited at their present position.
     visits: u32,
     state: StateId,
-    /// The next index of each stack, or all ones for one that is no constant.
+    /// The next index of each header stack; all ones for an index that is not a constant.
     next: Vec<u32>,
 }
 
 impl Executor<'_> {
-    /// Executes a parser whose parameters are set. Packets that it accepts are next.
+    /// Executes a parser whose parameters have been set. The packets that it accepts are in `next`
+    /// of the outcomes.
     pub(crate) fn parse(&mut self, state: State, id: ParserId) -> Outcomes {
         let program = self.program;
         let Some(parser) = program.parsers.get(id.index()) else {
@@ -45,6 +46,9 @@ impl Executor<'_> {
         let mut steps = 0;
         self.arrive(&mut waiting, state, parser.start, None);
         while let Some((point, state)) = waiting.pop_first() {
+            if self.is_late() {
+                break;
+            }
             steps += 1;
             if point.visits > MAXIMUM_VISITS || steps > MAXIMUM_STEPS {
                 let location = parser.states.get(point.state.index()).and_then(|at| at.location);
@@ -57,7 +61,8 @@ impl Executor<'_> {
         outcomes
     }
 
-    /// Adds packets to those that wait for a state. `from` is the point that they leave.
+    /// Adds packets to those that wait for a parser state. `from` is the point that the packets
+    /// have left.
     fn arrive(
         &mut self,
         waiting: &mut BTreeMap<Point, State>,
@@ -118,6 +123,7 @@ impl Executor<'_> {
             }
             Transition::Select { subjects, cases } => {
                 let before = state.guard;
+                self.boundaries_at(here.location);
                 match self.select(&state, subjects, cases) {
                     Ok(conditions) => {
                         let mut left = Some(state);
@@ -177,7 +183,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns for each case of a `select` whether it matches.
+    /// Returns, for each case of a `select`, the condition under which it matches.
     fn select(
         &mut self,
         state: &State,
@@ -206,8 +212,7 @@ impl Executor<'_> {
         Ok(conditions)
     }
 
-    /// Returns whether a value is in a value set, which is empty: no statement of a script fills
-    /// it.
+    /// Returns whether a value is in a value set. Value sets are empty, because no test fills them.
     fn in_value_set(&mut self, state: &State) -> Term {
         self.cut(state.guard, "a parser value set, which scripts cannot fill", None);
         self.terms.truth(false)
@@ -242,12 +247,16 @@ impl Executor<'_> {
                 }
             }
             KeySet::Range { low, high } => {
+                let bounds = [low, high];
                 let low = self.bound(state, subject, low)?;
                 let high = self.bound(state, subject, high)?;
                 let ([low], [high]) = (low.as_slice(), high.as_slice()) else {
                     return Err(unsupported("a range of this type"));
                 };
                 let number = number()?;
+                for (bound, at) in bounds.into_iter().zip([*low, *high]) {
+                    self.ordered_at(state, bound, (number, at));
+                }
                 let ty = self.program.types.get(subject.type_id);
                 let signed = matches!(ty, ir::Type::Bits { signed: true, .. });
                 let (above, below) = if signed {
@@ -262,7 +271,8 @@ impl Executor<'_> {
         })
     }
 
-    /// Returns a bound of a key set as a value of the subject's type.
+    /// Returns a bound of a case's range, or a similar value, converted to the type of the `select`
+    /// subject.
     fn bound(
         &mut self,
         state: &State,

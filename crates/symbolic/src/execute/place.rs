@@ -1,4 +1,5 @@
-//! Places: the leaves of the frame that a place of the program names.
+//! Resolves places, which are the left-hand sides of the program, such as `hdr.stack[i].field`, to
+//! leaves of the frame.
 
 use super::{CoreError, Executor, Fill, Stop, unsupported};
 use crate::shape::INDEX;
@@ -6,37 +7,38 @@ use crate::state::State;
 use crate::term::Term;
 use ir::{CompositeKind, Place, Projection, TypeId};
 
-/// The largest number of elements among which an index that is no constant may choose.
+/// The largest number of stack elements among which a non-constant index may choose.
 const MAXIMUM_CHOICES: usize = 256;
 
-/// The leaves that a place names if a condition on its indexes holds.
+/// The leaves to which a place refers under a condition on its indexes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Alternative {
     pub(crate) condition: Term,
-    /// The position of the first leaf; `None` if an index is beyond its stack.
+    /// The position of the first leaf; `None` if an index is outside of its header stack.
     pub(crate) offset: Option<usize>,
-    /// Whether all headers on the way to the place are valid, including the place itself.
+    /// Whether all headers that contain the place, or are the place, are valid.
     pub(crate) valid: Term,
-    /// The position of the first leaf of the header union of which the place is a member.
+    /// The position of the first leaf of the header union to which the place belongs as a member;
+    /// `None` if it is no member of a union.
     pub(crate) union: Option<usize>,
 }
 
-/// A place with its indexes evaluated.
+/// A place whose indexes have been evaluated.
 #[derive(Clone, Debug)]
 pub(crate) struct Located {
-    /// The leaves that the place may name. The conditions exclude each other, and one holds.
+    /// The leaves to which the place may refer. The conditions exclude each other, and one of them
+    /// holds.
     pub(crate) alternatives: Vec<Alternative>,
-    /// The type of the value, not considering a slice.
+    /// The type of the value at the place, before a slice is taken.
     pub(crate) type_id: TypeId,
-    /// The bits that are named of a number.
+    /// The bits of the number to which a slice refers; `None` without a slice.
     pub(crate) slice: Option<(u32, u32)>,
-    /// The type of the header union of which the place is a member, and the member's position.
+    /// The header union to which the place belongs as a member, with the position of the member.
     pub(crate) member: Option<(TypeId, u32)>,
 }
 
 impl Located {
-    /// Returns the position of the first leaf if the place has no index that is not a constant and
-    /// no slice.
+    /// Returns the position of the first leaf, if the place has only constant indexes and no slice.
     fn only(&self) -> Option<usize> {
         match (self.alternatives.as_slice(), self.slice) {
             ([one], None) => one.offset,
@@ -98,7 +100,7 @@ impl Executor<'_> {
         Ok(located)
     }
 
-    /// Steps into a field.
+    /// Descends into the field at `position`.
     fn project(&mut self, state: &State, located: &mut Located, position: u32) -> Result<(), Stop> {
         let kind = self.shapes.kind(located.type_id);
         let field = self.shapes.field(located.type_id, position);
@@ -116,7 +118,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Adds the validity of the headers that the alternatives name now to their conditions of
+    /// Adds the validity of the headers that were just entered to the alternatives' conditions of
     /// validity.
     fn add_validity(&mut self, state: &State, located: &mut Located) {
         for one in &mut located.alternatives {
@@ -126,8 +128,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Steps into the element of a stack with the index that `index` returns for the position of
-    /// the stack's first leaf.
+    /// Descends into an element of a header stack. `index` returns the element's index, given the
+    /// position of the stack's first leaf.
     fn choose_element(
         &mut self,
         state: &State,
@@ -180,7 +182,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Stops a parser if `next` or `last` is no element of its stack.
+    /// Makes the parser reject the packet if `next` or `last` is not an element of the stack.
     fn require_element(&self, located: &Located) -> Result<(), Stop> {
         if !self.in_parser {
             return Ok(());
@@ -195,7 +197,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the value at a place. Elements beyond a stack have undefined fields.
+    /// Returns the value at a place. Elements outside of a header stack have undefined fields.
     pub(crate) fn read(&mut self, state: &State, located: &Located) -> Vec<Term> {
         let size = self.shapes.size(located.type_id);
         if let Some(offset) = located.only() {
@@ -219,7 +221,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the leaves of `then` if a condition holds, and those of `otherwise` if not.
+    /// Returns the leaves of `then` where a condition holds, and those of `otherwise` elsewhere.
     pub(crate) fn choose(
         &mut self,
         condition: Term,
@@ -230,8 +232,8 @@ impl Executor<'_> {
         pairs.map(|(then, other)| self.terms.if_then_else(condition, *then, *other)).collect()
     }
 
-    /// Stores a value at a place. A member of a header union that becomes valid invalidates the
-    /// other members (P4_16 specification, section 8.20).
+    /// Stores a value at a place. If a member of a header union becomes valid, the other members
+    /// become invalid (P4_16 specification, section 8.20).
     pub(crate) fn write(&mut self, state: &mut State, located: &Located, value: &[Term]) {
         for one in &located.alternatives {
             let Some(offset) = one.offset else { continue };
@@ -250,7 +252,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Makes the other members of a header union invalid if the place is a member that is valid.
+    /// Makes the other members of a header union invalid, if the place is a member that has become
+    /// valid.
     pub(crate) fn invalidate_siblings(
         &mut self,
         state: &mut State,
@@ -271,7 +274,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns whether no header on the way to a place is invalid.
+    /// Returns whether all headers that contain a place are valid.
     pub(crate) fn validity(&mut self, located: &Located) -> Term {
         let mut valid = self.terms.truth(true);
         for one in &located.alternatives {

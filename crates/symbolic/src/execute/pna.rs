@@ -1,14 +1,15 @@
-//! The driver of PNA: main parser, pre control if there is one, main control, main deparser, then
-//! recirculation, output or drop (Portable NIC Architecture, version 0.7), with what the
-//! architecture does between them ([`architectures`]).
+//! The architecture PNA (Portable NIC Architecture, version 0.7): runs the main parser, the pre
+//! control if there is one, the main control and the main deparser. Then recirculates, transmits or
+//! drops the packet. What the architecture does between these blocks comes from [`architectures`].
 //!
-//! A packet that was sent to no port is dropped. No script declares ports of the host, so packets
-//! come from the network. PNA does not specify the initial value of the user's metadata, which are
-//! zero.
+//! A packet that was not sent to a port is dropped. A test cannot declare ports of the host, so
+//! packets come from the network. PNA does not specify the initial value of user metadata; here,
+//! they are zero.
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
+use super::copies::CopyTo;
 use super::glue::{Destination, Numbers};
-use super::{Copied, End, Event, Executor, Fate, Fill, Unsupported};
+use super::{End, Event, Executor, Fate, Fill, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
 use crate::term::Term;
@@ -16,9 +17,11 @@ use architectures::{MetadataField, PNA};
 use ir::{ControlId, ParserId, TypeId};
 use std::collections::VecDeque;
 
-/// The width of the numbers of ports.
+/// The width in bits of port numbers.
 const PORT: u32 = 32;
-/// The largest number of passes of a packet and its layouts.
+/// The width in bits of the instance number of a mirrored packet.
+const INSTANCE: u32 = 16;
+/// The largest number of passes that are executed for one received packet, over all of its layouts.
 const MAXIMUM_PASSES: usize = 1_024;
 
 /// The blocks of `PNA_NIC`.
@@ -27,11 +30,11 @@ struct Blocks {
     pre: Option<TypedBlock<ControlId, 4>>,
     control: TypedBlock<ControlId, 4>,
     deparser: TypedBlock<ControlId, 3>,
-    /// Whether the metadata say whether a packet comes from the host.
+    /// Whether the metadata contain the direction of a packet, from the network or from the host.
     has_direction: bool,
 }
 
-/// A pass of a packet.
+/// A pass of a packet through the program.
 struct Pass {
     guard: Term,
     packet: Packet,
@@ -39,7 +42,7 @@ struct Pass {
     number: u32,
 }
 
-/// The passes that wait, and the ends of packets.
+/// The passes that are still to be executed, and what has become of packets.
 #[derive(Default)]
 struct Agenda {
     waiting: VecDeque<Pass>,
@@ -47,15 +50,14 @@ struct Agenda {
 }
 
 impl Executor<'_> {
-    /// Executes the program on a received packet, with further passes up to a number of passes.
-    /// Returns the ends of packets, and the input for the port on which the packet is received.
+    /// Executes the program on a received packet. The packet and its copies may pass through the
+    /// program up to `passes` times. Returns what becomes of them, and the input for the port of
+    /// arrival.
     pub(crate) fn pna(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
         let blocks = self.pna_blocks()?;
         let port = packet::port(&mut self.terms, self.arrival, PORT);
         self.prefer_small(port);
-        if self.sessions.is_none() {
-            self.sessions = Some(self.copies_to());
-        }
+        self.member_widths = [PORT, INSTANCE];
         let guard = self.terms.truth(true);
         let packet = Packet::received(&mut self.terms, self.arrival);
         let mut agenda = Agenda::default();
@@ -67,7 +69,7 @@ impl Executor<'_> {
             }
             executed += 1;
             if pass.number > passes {
-                self.cut(pass.guard, format!("more than {passes} passes of a packet"), None);
+                self.cut_pass(pass.guard, passes);
                 continue;
             }
             if executed > MAXIMUM_PASSES {
@@ -100,7 +102,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Returns the properties of a packet in a pass.
+    /// Returns the numeric properties that a packet has in a pass.
     fn pna_numbers(&mut self, blocks: &Blocks, port: Term, pass: &Pass) -> Numbers {
         let mut numbers = self.numbers(port, pass.packet.length);
         numbers.generation = self.terms.number(32, pass.number.saturating_sub(1).into());
@@ -160,8 +162,8 @@ impl Executor<'_> {
         self.after_main(&state, (&says, control.types[3]), pass, agenda)
     }
 
-    /// Runs the pre control, which reads copies of the headers and metadata. Only the metadata that
-    /// it returns are taken over. Parameters with types of their own start with zeros.
+    /// Runs the pre control on copies of the headers and metadata, of which only the metadata are
+    /// taken back. Parameters with types of their own are initially zero.
     fn pre_control(
         &mut self,
         blocks: &Blocks,
@@ -185,7 +187,7 @@ impl Executor<'_> {
         Ok(Some((state, if has_metadata { changed } else { metadata })))
     }
 
-    /// Mirrors, recirculates, transmits or drops packets that leave the deparser.
+    /// Mirrors, recirculates, transmits or drops the packets that leave the deparser.
     fn after_main(
         &mut self,
         state: &State,
@@ -208,15 +210,13 @@ impl Executor<'_> {
             truncate: unlimited,
         };
         let mirrored = self.terms.and(state.guard, state.special(Special::Clone));
-        if self.terms.truth_of(mirrored) != Some(false)
-            && let Some(members) = self.sessions
-        {
+        if self.terms.truth_of(mirrored) != Some(false) {
             let number = state.special(Special::CloneSession);
-            self.copies.push(Copied { on: mirrored, is_group: false, number });
+            let member = self.copied(mirrored, CopyTo::Session(number));
             self.events.push((Event::Clone, mirrored));
-            self.assume_session_to_cpu((mirrored, number), members);
-            let guard = self.terms.and(mirrored, members.exist);
-            agenda.ends.push(End { guard, fate: sent(members.port) });
+            self.assume_session_to_cpu((mirrored, number), member);
+            let guard = self.terms.and(mirrored, member.exists);
+            agenda.ends.push(End { guard, fate: sent(member.port) });
         }
         if let Some(guard) = decisions.recirculated {
             self.events.push((Event::Recirculate, guard));

@@ -1,7 +1,7 @@
-//! Externs of PSA and PNA.
+//! Executes the externs of PSA and PNA.
 
 use super::externs::Call;
-use super::{Executor, Members, Stop, unsupported};
+use super::{Executor, Hashed, Member, Stop, unsupported};
 use crate::hash;
 use crate::state::{Special, State};
 use crate::term::Term;
@@ -11,14 +11,14 @@ use ir::{
     Value,
 };
 
-/// The number of bits of the sum of a unit for Internet checksums.
+/// The number of bits of the sum that an `InternetChecksum` object holds.
 pub(super) const SUM_BITS: u32 = 16;
-/// The clone session to the control plane (`PSA_CLONE_SESSION_TO_CPU` and
+/// The clone session that sends copies to the control plane (`PSA_CLONE_SESSION_TO_CPU` and
 /// `PNA_MIRROR_SESSION_TO_CPU`).
 const SESSION_TO_CPU: u128 = 0;
 
 impl Executor<'_> {
-    /// Calls a function of PSA or PNA.
+    /// Executes a call of a function of PSA or PNA.
     pub(super) fn call_portable(
         &mut self,
         state: &mut State,
@@ -59,7 +59,7 @@ impl Executor<'_> {
                 self.store_result(state, call, is)
             }
             Of::AllocateFlowId => {
-                let id = self.undefined(32);
+                let id = self.unknown(32);
                 self.store_result(state, call, id)
             }
             Of::AddEntry => {
@@ -72,16 +72,15 @@ impl Executor<'_> {
                 let added = self.add_entry(state, call, 1, condition)?;
                 self.store_status(state, call, added)
             }
-            // No time passes in a test, so entries do not expire.
             Of::RestartExpireTimer
             | Of::SetEntryExpireTime
             | Of::SetEntryExpireTimeIf
-            | Of::UpdateExpireInfo => Ok(()),
+            | Of::UpdateExpireInfo => self.call_timer(state, call, function),
             other => Err(unsupported(format!("a call of `{other}`"))),
         }
     }
 
-    /// Stores the result of a call.
+    /// Stores the result of a call at the place to which it is assigned.
     pub(super) fn store_result(
         &mut self,
         state: &mut State,
@@ -95,8 +94,8 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Stores the result of `add_entry`: 0 for success and 1 otherwise, or before version 0.7 of
-    /// PNA a `bool` that is true on success.
+    /// Stores the result of `add_entry`. It is 0 for success and 1 otherwise, but before version
+    /// 0.7 of PNA it is a `bool` that is true on success.
     fn store_status(
         &mut self,
         state: &mut State,
@@ -109,8 +108,8 @@ impl Executor<'_> {
         self.store_result(state, call, status)
     }
 
-    /// Returns whether the metadata of a deparser request the path for which a function stands (PSA
-    /// specification, section 6).
+    /// Returns whether the output metadata in a deparser request the packet path that a function
+    /// such as `psa_resubmit` tests (PSA specification, section 6).
     fn takes_path(
         &mut self,
         state: &State,
@@ -138,14 +137,14 @@ impl Executor<'_> {
         Ok(self.terms.and(stays, wanted))
     }
 
-    /// Returns whether a field of the metadata in the first argument is set.
+    /// Returns whether a field of the metadata in the call's first argument is set.
     fn flag(&mut self, state: &State, call: &Call<'_>, field: MetadataField) -> Result<Term, Stop> {
         let number = self.field_of_argument(state, call, (0, field))?;
         let zero = self.terms.zero(self.terms.width_of(number));
         Ok(self.terms.not_equal(number, zero))
     }
 
-    /// Returns a field of the metadata in an argument.
+    /// Returns the value of a metadata field, where the metadata are the argument at `position`.
     fn field_of_argument(
         &mut self,
         state: &State,
@@ -159,8 +158,8 @@ impl Executor<'_> {
         Ok(self.field_number(&value, expression.type_id, field))
     }
 
-    /// Returns whether the packet's port is one of the host, which no script can declare: such
-    /// packets are not followed.
+    /// Returns whether the packet's port is one of the host. A test cannot declare such ports, so
+    /// packets for which this holds are not followed.
     pub(super) fn host_port(&mut self) -> Term {
         if let Some(known) = self.from_host {
             return known;
@@ -171,8 +170,8 @@ impl Executor<'_> {
         is_host
     }
 
-    /// Executes `SelectByDirection(direction, from the network, from the host)`. Before version 0.7
-    /// the first argument is whether the port is one of the network.
+    /// Executes `SelectByDirection(direction, from the network, from the host)`. Before version
+    /// 0.7, the first argument is a `bool` that says whether the port is one of the network.
     fn select_by_direction(&mut self, state: &mut State, call: &Call<'_>) -> Result<(), Stop> {
         let [Argument::In(direction), Argument::In(from_net), Argument::In(from_host)] =
             call.arguments
@@ -222,22 +221,22 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Assumes that the clone session of the control plane exists, as it does in a switch that has
-    /// not been configured. A test whose packet uses this session configures it.
+    /// Assumes that the clone session to the control plane exists, as it does in a switch that has
+    /// not been configured. A test whose packet uses this session configures it all the same.
     pub(super) fn assume_session_to_cpu(
         &mut self,
         (copied, session): (Term, Term),
-        members: Members,
+        member: Member,
     ) {
         let width = self.terms.width_of(session);
         let to_cpu = self.terms.number(width, SESSION_TO_CPU);
         let is_to_cpu = self.terms.equal(session, to_cpu);
         let uses = self.terms.and(copied, is_to_cpu);
-        let exists = self.terms.implies(uses, members.exist);
+        let exists = self.terms.implies(uses, member.exists);
         self.assumptions.push(exists);
     }
 
-    /// Returns the number of a member of an enumeration, or 0 if the program does not have it.
+    /// Returns the number of a member of an enumeration, or 0 if the program does not declare it.
     pub(super) fn enumerator(&self, of: &[&str], member: &str) -> u32 {
         let enums = &self.program.types.enums;
         let found = enums.iter().find(|known| of.contains(&known.name.as_str()));
@@ -245,7 +244,7 @@ impl Executor<'_> {
         position.and_then(|position| u32::try_from(position).ok()).unwrap_or(0)
     }
 
-    /// Calls a method of an extern object of PSA or PNA.
+    /// Executes a call of a method of a PSA or PNA extern object.
     pub(super) fn call_portable_method(
         &mut self,
         state: &mut State,
@@ -275,15 +274,15 @@ impl Executor<'_> {
             (Of::Hash, Method::GetHash) => self.get_hash(state, call, instance),
             (Of::InternetChecksum, _) => self.internet_checksum(state, call, id, method),
             (Of::Random, Method::Read) => {
-                let number = self.undefined(64);
+                let number = self.unknown(64);
                 self.store_result(state, call, number)
             }
             (other, method) => Err(unsupported(format!("a call of `{other}.{method}`"))),
         }
     }
 
-    /// Executes a meter. Its colour is unknown, and only packets that it marks green are followed:
-    /// a meter without rates does.
+    /// Executes a meter. The colour is unknown, so only packets that the meter marks green are
+    /// followed, as a meter without configured rates does.
     fn execute_meter(
         &mut self,
         state: &mut State,
@@ -330,7 +329,7 @@ impl Executor<'_> {
             let width = self.terms.width_of(data);
             let before = self.terms.zero(width.next_multiple_of(8) - width);
             let data = self.terms.concatenate(before, data);
-            let one = hash::by_name(&mut self.terms, &name, data);
+            let one = self.hashed(&name, data);
             let one = one.ok_or_else(|| unsupported(format!("a hash by `{name}`")))?;
             hash = Some(match hash {
                 None => one,
@@ -338,7 +337,7 @@ impl Executor<'_> {
             });
         }
         let Some(hash) = hash else {
-            let unknown = self.undefined(64);
+            let unknown = self.unknown(64);
             return self.store_result(state, call, unknown);
         };
         if !in_range {
@@ -377,16 +376,20 @@ impl Executor<'_> {
                 let inputs = self.inputs_of_argument(state, call, 0, holds)?;
                 let mut new: Option<Term> = None;
                 for (condition, data) in inputs.unwrap_or_default().into_iter().rev() {
-                    let one = match method {
-                        ExternMethod::Add => hash::ones_complement_sum(&mut self.terms, sum, data),
-                        _ => hash::ones_complement_difference(&mut self.terms, sum, data),
+                    let terms = &mut self.terms;
+                    let (algorithm, one) = match method {
+                        ExternMethod::Add => ("sum", hash::ones_complement_sum(terms, sum, data)),
+                        _ => ("difference", hash::ones_complement_difference(terms, sum, data)),
                     };
+                    let data = terms.concatenate(sum, data);
+                    let algorithm = algorithm.to_owned();
+                    self.hashes.push(Hashed { algorithm, data, hash: one });
                     new = Some(match new {
                         None => one,
                         Some(other) => self.terms.if_then_else(condition, one, other),
                     });
                 }
-                new.unwrap_or_else(|| self.undefined(SUM_BITS))
+                new.unwrap_or_else(|| self.unknown(SUM_BITS))
             }
             ExternMethod::SetState => {
                 let given = self.input(state, call, 0)?;
@@ -403,7 +406,8 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Clears the units for Internet checksums, which start anew in each parser and control.
+    /// Clears the sums of all `InternetChecksum` objects, which start anew in each parser and
+    /// control.
     pub(super) fn clear_sums(&mut self, state: &mut State) {
         let zero = self.terms.zero(SUM_BITS);
         for at in self.sums.values() {

@@ -1,17 +1,17 @@
-//! The driver of PSA: the blocks of the package in order, with what the architecture does between
-//! them ([`architectures`]), as the specification describes it (Portable Switch Architecture,
-//! version 1.2, section 6).
+//! The architecture PSA (Portable Switch Architecture, version 1.2, section 6): runs the blocks of
+//! the package in order. What the architecture does between these blocks comes from
+//! [`architectures`].
 //!
-//! The deparser of ingress writes the packet that the parser of egress reads, so egress runs once
-//! for each layout of the packet. Each clone session and multicast group that a test configures has
-//! one member, whose port is an input. A packet goes either to one port or to a group, so both go
-//! through egress as one. PSA does not specify the initial value of the user's metadata: they are
-//! zero, and in egress those that ingress left, if they have the same type and the packet is no
-//! copy.
+//! The ingress deparser writes the packet that the egress parser reads, so egress runs once for
+//! each layout of that packet. A packet goes either to one port or to a multicast group, so both
+//! cases go through egress together. PSA does not specify the initial value of user metadata. Here,
+//! they are zero in ingress. In egress, they have the values that ingress left if their type is the
+//! same and the packet is not a copy; otherwise they are zero.
 
 use super::blocks::{self, TypedBlock, typed_control, typed_parser};
+use super::copies::CopyTo;
 use super::glue::{Decisions, Destination, Numbers};
-use super::{Copied, Emitted, End, Event, Executor, Fate, Fill, Members, Unsupported};
+use super::{Emitted, End, Event, Executor, Fate, Fill, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
 use crate::term::Term;
@@ -19,13 +19,14 @@ use architectures::{MetadataField, PSA, PSA_PORT_RECIRCULATE, Set};
 use ir::{ControlId, Package, PackageValue, ParserId, Program, TypeId};
 use std::collections::VecDeque;
 
-/// The width of the numbers of ports, sessions and groups.
+/// The width in bits of the numbers of ports, clone sessions and multicast groups.
 const NUMBER: u32 = 32;
-/// The width of the number of an instance of a replicated packet.
+/// The width in bits of the instance number of a replicated packet.
 const INSTANCE: u32 = 16;
-/// The largest number of passes of a packet, its copies and all of their layouts.
+/// The largest number of passes that are executed for one received packet, its copies and all of
+/// their layouts.
 const MAXIMUM_PASSES: usize = 1_024;
-/// Ports below this number are preferred in tests.
+/// The number below which the ports in tests preferably are.
 const SMALL_PORT: u128 = 512;
 
 /// The blocks of `IngressPipeline` or `EgressPipeline`, whose parser has `P` parameters.
@@ -41,7 +42,7 @@ struct Blocks {
     egress: Pipeline<6>,
 }
 
-/// A packet that enters the parser of ingress.
+/// A packet that enters the ingress parser.
 struct Ingress {
     guard: Term,
     packet: Packet,
@@ -53,13 +54,13 @@ struct Ingress {
     number: u32,
 }
 
-/// A packet that enters the parser of egress.
+/// A packet that enters the egress parser.
 #[derive(Clone)]
 struct Egress {
     guard: Term,
     packet: Packet,
     port: Term,
-    /// The number of the packet's path.
+    /// The number of the packet path, such as that of a clone.
     path: Term,
     instance: Term,
     class_of_service: Term,
@@ -76,7 +77,7 @@ enum Pass {
     Egress(Box<Egress>),
 }
 
-/// The passes that wait, and the ends of packets.
+/// The passes that are still to be executed, and what has become of packets.
 #[derive(Default)]
 struct Agenda {
     waiting: VecDeque<Pass>,
@@ -86,16 +87,16 @@ struct Agenda {
 /// A packet that a deparser has written.
 struct Deparsed<'d> {
     emitted: &'d [Emitted],
-    /// The packet that was parsed, whose rest follows.
+    /// The packet that was parsed. Its unparsed rest follows the emitted bits.
     packet: &'d Packet,
     cursor: Term,
 }
 
-/// The values that ingress leaves for the passes that follow it.
+/// The values that ingress leaves behind for later passes of the packet.
 struct LeftByIngress {
     state: State,
     decisions: Decisions,
-    /// The condition and the session of a clone.
+    /// The condition under which the packet is cloned, with the number of the clone session.
     clone: Option<(Term, Term)>,
     class_of_service: Term,
     cloned: Vec<Term>,
@@ -135,8 +136,9 @@ impl<const P: usize> Pipeline<P> {
 }
 
 impl Executor<'_> {
-    /// Executes the program on a received packet, with further passes up to a number of passes.
-    /// Returns the ends of packets, and the input for the port on which the packet is received.
+    /// Executes the program on a received packet. The packet and its copies may pass through the
+    /// program up to `passes` times. Returns what becomes of them, and the input for the port of
+    /// arrival.
     pub(crate) fn psa(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
         let blocks = Blocks::new(self.program)?;
         let port = packet::port(&mut self.terms, self.arrival, NUMBER);
@@ -144,10 +146,7 @@ impl Executor<'_> {
         let real = self.terms.not_equal(port, recirculates);
         self.assumptions.push(real);
         self.prefer_small(port);
-        if self.sessions.is_none() {
-            self.sessions = Some(self.copies_to());
-            self.groups = Some(self.copies_to());
-        }
+        self.member_widths = [NUMBER, INSTANCE];
 
         let [.., resubmitted, recirculated] = blocks.ingress.parser.types;
         let first = Ingress {
@@ -172,7 +171,7 @@ impl Executor<'_> {
             }
             executed += 1;
             if number > passes {
-                self.cut(guard, format!("more than {passes} passes of a packet"), None);
+                self.cut_pass(guard, passes);
                 continue;
             }
             if executed > MAXIMUM_PASSES {
@@ -187,23 +186,15 @@ impl Executor<'_> {
         Ok((agenda.ends, port))
     }
 
-    /// Returns the member of all clone sessions or multicast groups.
-    pub(super) fn copies_to(&mut self) -> Members {
-        let exist = self.chosen(1);
-        let port = self.chosen(NUMBER);
-        self.prefer_small(port);
-        Members { exist, port, instance: self.chosen(INSTANCE) }
-    }
-
-    /// Prefers a small number for a port in tests.
+    /// Adds the preference that a port in a test has a small number.
     pub(super) fn prefer_small(&mut self, port: Term) {
         let most = self.terms.number(self.terms.width_of(port), SMALL_PORT);
         let small = self.terms.less(port, most);
         self.preferences.push(small);
     }
 
-    /// Returns the output metadata with which ingress or egress begins. The specification leaves the
-    /// port and the clone session undefined (`psa.p4`).
+    /// Returns the initial output metadata of ingress or egress. The specification leaves the port
+    /// and the clone session undefined (`psa.p4`).
     fn initial_says(&mut self, type_id: TypeId, sets: &[Set], numbers: &Numbers) -> Vec<Term> {
         let mut says = self.filled(type_id, sets, numbers);
         for field in [MetadataField::EgressPort, MetadataField::CloneSessionId] {
@@ -216,13 +207,13 @@ impl Executor<'_> {
         says
     }
 
-    /// Returns the number of a packet path.
+    /// Returns the number of the packet path with this name.
     fn path(&mut self, name: &str) -> Term {
         let number = self.enumerator(&["PSA_PacketPath_t"], name);
         self.terms.number(32, number.into())
     }
 
-    /// Executes a pass through ingress, and adds the passes that follow it.
+    /// Executes a pass through ingress, and adds the passes that it causes.
     fn psa_ingress(
         &mut self,
         blocks: &Blocks,
@@ -236,9 +227,8 @@ impl Executor<'_> {
         let cursor = left.state.special(Special::Cursor);
         let LeftByIngress { decisions, clone, class_of_service, normal, metadata, .. } = left;
 
-        if let Some((guard, session)) = clone
-            && let Some(mut copy) = self.copy((guard, session), blocks, &packet, number)
-        {
+        if let Some((guard, session)) = clone {
+            let mut copy = self.copy((guard, session), blocks, &packet, number);
             copy.path = self.path("CLONE_I2E");
             copy.cloned_at_ingress = left.cloned;
             agenda.waiting.push_back(Pass::Egress(Box::new(copy)));
@@ -274,18 +264,17 @@ impl Executor<'_> {
         if blocks.ingress.control.types[1] == blocks.egress.parser.types[1] {
             leaving.metadata = metadata;
         }
-        if let (Some((guard, group)), Some(members)) = (decisions.replicated, self.groups) {
-            let group = self.terms.resize(group, NUMBER);
-            self.copies.push(Copied { on: guard, is_group: true, number: group });
-            let no_members = self.terms.not(members.exist);
-            let dropped = self.terms.and(guard, no_members);
+        if let Some((guard, group)) = decisions.replicated {
+            let member = self.copied(guard, CopyTo::Group(group));
+            let no_group = self.terms.not(member.exists);
+            let dropped = self.terms.and(guard, no_group);
             agenda.ends.push(End { guard: dropped, fate: Fate::Dropped });
-            let sent = self.terms.and(guard, members.exist);
+            let sent = self.terms.and(guard, member.exists);
             let path = self.path("NORMAL_MULTICAST");
             leaving.guard = self.terms.or(leaving.guard, sent);
-            leaving.port = self.terms.if_then_else(sent, members.port, leaving.port);
+            leaving.port = self.terms.if_then_else(sent, member.port, leaving.port);
             leaving.path = self.terms.if_then_else(sent, path, leaving.path);
-            let instance = self.terms.resize(members.instance, 32);
+            let instance = self.terms.resize(member.instance, 32);
             leaving.instance = self.terms.if_then_else(sent, instance, leaving.instance);
         }
         let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
@@ -357,7 +346,8 @@ impl Executor<'_> {
         }))
     }
 
-    /// Returns a pass through egress of a packet that no packet takes yet.
+    /// Returns a pass through egress with initial values, under a condition that no packet
+    /// satisfies yet.
     fn empty_egress(&mut self, blocks: &Blocks, packet: &Packet) -> Egress {
         let [_, metadata, _, normal, at_ingress, at_egress] = blocks.egress.parser.types;
         let zero = self.terms.zero(32);
@@ -376,26 +366,25 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns the pass through egress of the copy of a packet, or `None` if no packet is copied.
+    /// Returns the pass through egress of a clone.
     fn copy(
         &mut self,
         (guard, session): (Term, Term),
         blocks: &Blocks,
         packet: &Packet,
         number: u32,
-    ) -> Option<Egress> {
-        self.copies.push(Copied { on: guard, is_group: false, number: session });
+    ) -> Egress {
+        let member = self.copied(guard, CopyTo::Session(session));
         self.events.push((Event::Clone, guard));
-        let members = self.sessions?;
-        self.assume_session_to_cpu((guard, session), members);
+        self.assume_session_to_cpu((guard, session), member);
         let mut copy = self.empty_egress(blocks, packet);
-        copy.guard = self.terms.and(guard, members.exist);
-        copy.port = members.port;
+        copy.guard = self.terms.and(guard, member.exists);
+        copy.port = member.port;
         copy.number = number + 1;
-        Some(copy)
+        copy
     }
 
-    /// Adds the passes through egress of a packet that a deparser has written, one for each layout.
+    /// Adds passes through egress for a packet that a deparser has written, one for each layout.
     fn enter_egress(
         &mut self,
         pass: &Egress,
@@ -414,7 +403,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Executes a pass through egress, and transmits, recirculates or drops the packet.
+    /// Executes a pass through egress. Then transmits, recirculates or drops the packet.
     fn psa_egress(
         &mut self,
         blocks: &Blocks,
@@ -475,9 +464,8 @@ impl Executor<'_> {
         let emitted = std::mem::take(&mut self.emitted);
         let cursor = state.special(Special::Cursor);
         let deparsed = Deparsed { emitted: &emitted, packet: &packet, cursor };
-        if let Some(clone) = clone
-            && let Some(mut copy) = self.copy(clone, blocks, &packet, number)
-        {
+        if let Some(clone) = clone {
+            let mut copy = self.copy(clone, blocks, &packet, number);
             copy.path = self.path("CLONE_E2E");
             copy.cloned_at_egress = cloned;
             self.enter_egress(&copy, &deparsed, agenda)?;

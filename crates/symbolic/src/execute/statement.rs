@@ -1,4 +1,5 @@
-//! Statements: each takes the state before it to the states in which packets leave it.
+//! Executes statements. Each statement turns the state before it into the states in which packets
+//! leave it.
 
 use super::call::Formal;
 use super::{Executor, Fill, Stop, unsupported};
@@ -10,7 +11,7 @@ use ir::{
     StatementKind, SwitchCase, Value,
 };
 
-/// The largest number of turns of a loop that are followed.
+/// The largest number of iterations of a loop that are followed.
 const MAXIMUM_TURNS: usize = 64;
 
 impl Executor<'_> {
@@ -28,10 +29,14 @@ impl Executor<'_> {
     }
 
     fn statement(&mut self, state: State, statement: &Statement) -> Outcomes {
+        if self.is_late() {
+            return Outcomes::default();
+        }
         let location = statement.location;
         if let Some(location) = location {
             self.goals.reach(&Key::Statement(location), state.guard);
         }
+        self.boundaries_at(location);
         let before = state.clone();
         match self.execute(state, statement) {
             Ok(outcomes) => outcomes,
@@ -101,6 +106,7 @@ impl Executor<'_> {
                 let not = self.terms.not(condition);
                 let mut rejects = state.when(&mut self.terms, not);
                 if let Some(rejected) = &mut rejects {
+                    self.refusals.push(rejected.guard);
                     rejected.set_special(Special::ParserError, error);
                 }
                 let next = state.when(&mut self.terms, condition);
@@ -157,8 +163,9 @@ impl Executor<'_> {
         }
     }
 
-    /// Executes the sides of a branch, of which the first whose condition holds runs, and joins
-    /// them. Each side has its condition, its statements and its number among the sides.
+    /// Executes a branch with several sides, of which each packet takes the first whose condition
+    /// holds, and joins the results. A side is given by its condition, its statements and its
+    /// number in the branch.
     fn branch(
         &mut self,
         state: &State,
@@ -285,7 +292,7 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Executes an action with arguments for all of its parameters.
+    /// Executes an action, with arguments for all of its parameters.
     pub(crate) fn call_action(
         &mut self,
         state: State,
@@ -332,7 +339,8 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Returns the outcomes of a call for its caller: packets that return continue after it.
+    /// Converts the outcomes of a callee to those of the call: packets that return continue after
+    /// the call.
     pub(crate) fn after_call(&mut self, mut outcomes: Outcomes) -> Outcomes {
         for other in [outcomes.returns.take(), outcomes.breaks.take(), outcomes.continues.take()] {
             outcomes.next = join_any(&mut self.terms, outcomes.next.take(), other);

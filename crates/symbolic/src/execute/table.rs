@@ -1,9 +1,12 @@
-//! The application of tables. A table whose entries a test makes is an unknown function: any
-//! outcomes at finitely many keys can be realised by entries that match exactly those keys, so hit,
-//! action and arguments are inputs. Entries in the source are a chain of conditions.
+//! Executes the application of tables.
+//!
+//! A table whose entries a test provides is an unknown function: any outcomes for finitely many
+//! keys can be realised by entries that match exactly these keys. Therefore, hit or miss, the
+//! action and its arguments are inputs. Entries in the source become a chain of conditions.
 
+use super::copies::CopyTo;
 use super::written::CurrentLookup;
-use super::{Executor, Stop, unsupported};
+use super::{Executor, Member, Stop, unsupported};
 use crate::goals::Key;
 use crate::shape::Leaf;
 use crate::state::{Outcomes, State, join};
@@ -14,53 +17,77 @@ use ir::{
     ExternType, KeySet, MatchKind, Place, StatementKind, Table, TableId, Type, Value,
 };
 
+use std::collections::BTreeMap;
+
 use super::call::Formal;
 
-/// The width of the position of an action among the actions of its table.
+/// The width in bits of an action's position in the action list of its table.
 pub(super) const POSITION: u32 = 16;
-/// The largest number of entries in the source that are followed.
+/// The largest number of entries in the source of a table that are executed.
 const MAXIMUM_ENTRIES: usize = 1_024;
 
-/// A lookup of a table.
+/// A lookup in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Lookup {
     pub(crate) table: TableId,
-    /// The condition under which packets apply the table and the entry is not one that a packet has
+    /// The condition under which packets make this lookup, and find no entry that a packet has
     /// added or changed.
     pub(crate) on: Term,
     /// The values of all keys.
     pub(crate) keys: Vec<Term>,
     pub(crate) hit: Term,
-    /// The position of the action of the entry among the actions of the table.
+    /// The position of the entry's action in the action list of the table.
     pub(crate) action: Term,
-    /// The arguments of the entry for each action of the table.
+    /// The entry's arguments if it has the first action of the table, the second, and so on.
     pub(crate) data: Vec<Vec<Term>>,
-    /// Whether a test makes the entries, rather than the source.
+    /// Whether a test provides the entries of the table. Otherwise, they are in the source.
     pub(crate) is_free: bool,
 }
 
-/// The default action of a table that a test may change.
+/// A default action that a test may set.
 #[derive(Clone, Debug)]
 pub(crate) struct DefaultChoice {
-    /// Whether the test sets a default action.
+    /// Whether the test sets the default action.
     pub(crate) changed: Term,
-    /// The position of the action that it sets.
+    /// The position of the new default action in the action list of the table.
     pub(crate) action: Term,
-    /// The arguments that it sets, for each action of the table.
+    /// The arguments of the new default action if it is the first action of the table, the second,
+    /// and so on.
     pub(crate) data: Vec<Vec<Term>>,
 }
 
-/// An action and its arguments, as terms.
+/// An action with its arguments, as terms.
+#[derive(Clone, Debug)]
 pub(super) struct Chosen {
     pub(super) action: Term,
     pub(super) data: Vec<Vec<Term>>,
 }
 
-/// The outcome of a lookup.
+/// The inputs that stand for what the control plane configures in the first of two programs that
+/// are compared. If the second program makes a lookup with the same keys, or copies to the same
+/// clone session or multicast group, it gets the same inputs.
+#[derive(Debug, Default)]
+pub(crate) struct Configured {
+    entries: BTreeMap<Use, (Term, Chosen)>,
+    pub(super) members: BTreeMap<CopyTo, Member>,
+}
+
+/// A lookup of an entry, or a use of a default action. It identifies the inputs for the outcome.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Use {
+    table: String,
+    /// The action list of the table, with the widths of each action's parameters.
+    actions: Vec<(String, Vec<u32>)>,
+    /// The keys of a lookup, or `None` for the default action.
+    keys: Option<Vec<Term>>,
+}
+
+/// The outcome of a lookup in a table.
 struct Found {
     hit: Term,
     entry: Chosen,
-    /// The number of the entry in the source that is hit, if packets may change such entries.
+    /// The number of the entry in the source that was hit; `None` if packets cannot change such
+    /// entries.
     in_source: Option<Term>,
 }
 
@@ -113,11 +140,8 @@ impl Executor<'_> {
                 continue;
             };
             all_continue &= after.guard == guard;
-            if let Some(place) = action_run {
-                let number = self.terms.number(32, position as u128);
-                let place = self.locate(&after, place)?;
-                self.write(&mut after, &place, &[number]);
-            }
+            let number = self.terms.number(32, position as u128);
+            self.store_action_run(&mut after, action_run, number)?;
             next = Some(match next {
                 None => (runs, after),
                 Some((_, before)) => (runs, join(&mut self.terms, runs, after, &before)),
@@ -125,11 +149,8 @@ impl Executor<'_> {
         }
         let mut next = next.map(|(_, state)| state);
         if !runs_default && let Some(mut none) = state.when(&mut self.terms, miss) {
-            if let Some(place) = action_run {
-                let number = self.terms.ones(32);
-                let place = self.locate(&none, place)?;
-                self.write(&mut none, &place, &[number]);
-            }
+            let number = self.terms.ones(32);
+            self.store_action_run(&mut none, action_run, number)?;
             next = Some(match next {
                 None => none,
                 Some(before) => join(&mut self.terms, miss, none, &before),
@@ -145,12 +166,28 @@ impl Executor<'_> {
             }
         }
         outcomes.next = next;
+        // Externs refer to the entry of a lookup only while its action runs.
+        self.current = None;
         Ok(outcomes)
     }
 
-    /// Returns the value of a key. A field of an invalid header matches as zero, as in BMv2
-    /// (`src/bm_sim/match_units.cpp`), even if the key is only a slice of the field or the field
-    /// under a mask.
+    /// Stores the number of the action that has run in `place`, if the program reads `action_run`.
+    fn store_action_run(
+        &mut self,
+        state: &mut State,
+        place: Option<&Place>,
+        number: Term,
+    ) -> Result<(), Stop> {
+        if let Some(place) = place {
+            let place = self.locate(state, place)?;
+            self.write(state, &place, &[number]);
+        }
+        Ok(())
+    }
+
+    /// Evaluates a key. A field of an invalid header matches as zero, as in BMv2
+    /// (`src/bm_sim/match_units.cpp`). This holds also if the key is a slice of the field or the
+    /// field under a mask.
     fn key(&mut self, state: &State, key: &Expression) -> Result<Term, Stop> {
         let value = self.value(state, key)?;
         let [value] = value.as_slice() else {
@@ -163,7 +200,7 @@ impl Executor<'_> {
         Ok(self.terms.if_then_else(valid, *value, zero))
     }
 
-    /// Looks up a table.
+    /// Looks up the keys in a table.
     fn look_up(
         &mut self,
         state: &State,
@@ -177,8 +214,12 @@ impl Executor<'_> {
             Found { hit, entry: self.no_entry(table), in_source: None }
         } else if is_free {
             let has_data = table.actions.iter().any(may_be_entry);
-            let hit = if has_data { self.chosen(1) } else { self.terms.truth(false) };
-            Found { hit, entry: self.free_action(table)?, in_source: None }
+            let (hit, entry) = if has_data {
+                self.configured(table, Some(&keys))?
+            } else {
+                (self.terms.truth(false), self.free_action(table)?)
+            };
+            Found { hit, entry, in_source: None }
         } else {
             self.entry_in_source(table, &keys)?
         };
@@ -194,7 +235,10 @@ impl Executor<'_> {
         if is_free && !table.keys.is_empty() {
             self.assume_function(table, &lookup);
         }
-        let (hit, entry) = self.with_writes(&mut lookup, in_source)?;
+        let expired = self.expired(state.guard, (id, table), &lookup.keys);
+        let (found, entry) = self.with_writes(&mut lookup, in_source)?;
+        let remains = self.terms.not(expired);
+        let hit = self.terms.and(found, remains);
         self.lookups.push(lookup);
         Ok(Found { hit, entry, in_source })
     }
@@ -204,7 +248,32 @@ impl Executor<'_> {
         Chosen { action, data: vec![Vec::new(); table.actions.len()] }
     }
 
-    /// Returns an action and arguments that a test chooses.
+    /// Returns whether the control plane has written an entry for these keys, or a default action
+    /// if there are no keys. Also returns the action and arguments that it has written.
+    fn configured(&mut self, table: &Table, keys: Option<&[Term]>) -> Result<(Term, Chosen), Stop> {
+        let mut actions = Vec::with_capacity(table.actions.len());
+        for reference in &table.actions {
+            let action = self.program.actions.get(reference.action.index());
+            let action = action.ok_or_else(|| unsupported("an action"))?;
+            let parameters = action.control_plane_parameters();
+            let leaves = parameters.flat_map(|one| self.shapes.leaves(one.type_id));
+            let widths: Vec<u32> = leaves.map(|leaf| leaf.width()).collect();
+            actions.push((action.name.clone(), widths));
+        }
+        let place = Use { table: table.name.clone(), actions, keys: keys.map(<[Term]>::to_vec) };
+        if self.is_second
+            && let Some(found) = self.configured.entries.get(&place)
+        {
+            return Ok(found.clone());
+        }
+        let written = (self.chosen(1), self.free_action(table)?);
+        if !self.is_second {
+            self.configured.entries.entry(place).or_insert_with(|| written.clone());
+        }
+        Ok(written)
+    }
+
+    /// Returns new inputs for an action and its arguments, which a test chooses.
     fn free_action(&mut self, table: &Table) -> Result<Chosen, Stop> {
         let action = self.chosen(POSITION);
         let mut data = Vec::with_capacity(table.actions.len());
@@ -227,8 +296,8 @@ impl Executor<'_> {
         Ok(Chosen { action, data })
     }
 
-    /// Adds the conditions under which the outcome of a lookup can be realised by entries: the
-    /// action may be that of an entry, and equal keys have equal outcomes.
+    /// Assumes that entries can realise the outcome of a lookup: the action must be permitted in
+    /// entries, and equal keys must have equal outcomes.
     fn assume_function(&mut self, table: &Table, lookup: &Lookup) {
         let one_of = self.one_of(table, lookup.action, may_be_entry);
         let when = self.terms.implies(lookup.hit, one_of);
@@ -255,7 +324,7 @@ impl Executor<'_> {
         }
     }
 
-    /// Returns whether a position is that of an action that `allowed` accepts.
+    /// Returns whether a term is the position of an action that `allowed` accepts.
     fn one_of(
         &mut self,
         table: &Table,
@@ -273,7 +342,7 @@ impl Executor<'_> {
         any
     }
 
-    /// Returns whether an entry in the source matches, and the best entry that does.
+    /// Returns whether an entry in the source matches the keys, and the best one that does.
     fn entry_in_source(&mut self, table: &Table, keys: &[Term]) -> Result<Found, Stop> {
         if table.entries.len() > MAXIMUM_ENTRIES {
             return Err(unsupported("a table with so many entries in the source"));
@@ -317,7 +386,7 @@ impl Executor<'_> {
         Ok(Found { hit, entry: chosen, in_source })
     }
 
-    /// Returns whether an action of a table may change the arguments of its entry.
+    /// Returns whether an action of the table may change the arguments of its entry.
     fn changes_entries(&self, table: &Table) -> bool {
         table.actions.iter().any(|reference| {
             let action = self.program.actions.get(reference.action.index());
@@ -325,7 +394,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Returns constant arguments of an action as terms.
+    /// Converts the constant arguments of an action to terms.
     fn constants(
         &mut self,
         table: &Table,
@@ -383,8 +452,8 @@ impl Executor<'_> {
         Ok(all)
     }
 
-    /// Returns the default action of a table, which a test may set if the program permits that,
-    /// after what packets have written.
+    /// Returns the default action of a table. A test may set it if the program permits that, and
+    /// packets may have changed its arguments.
     fn default_action(&mut self, id: TableId, table: &Table) -> Result<Chosen, Stop> {
         let call = &table.default_action;
         let action = self.terms.number(POSITION, call.position.into());
@@ -398,8 +467,7 @@ impl Executor<'_> {
             return Ok(self.with_changed_default(id, program));
         }
         if !self.defaults.contains_key(&id) {
-            let changed = self.chosen(1);
-            let free = self.free_action(table)?;
+            let (changed, free) = self.configured(table, None)?;
             let allowed = |reference: &ir::ActionReference| !reference.has_annotation("tableonly");
             let one_of = self.one_of(table, free.action, allowed);
             let when = self.terms.implies(changed, one_of);
@@ -422,7 +490,8 @@ impl Executor<'_> {
         Ok(self.with_changed_default(id, Chosen { action, data }))
     }
 
-    /// Returns the arguments of an action, from the entry or from the default action.
+    /// Returns the arguments of the action at `position`: those of the entry on a hit, and those of
+    /// the default action on a miss.
     fn choose_arguments(
         &mut self,
         hit: Term,
@@ -472,8 +541,9 @@ impl Executor<'_> {
         Ok(outcomes)
     }
 
-    /// Stores the colours of a table's direct meters, which are green, where the program reads
-    /// them. BMv2 does so at every hit, before the action (`match_tables.cpp`).
+    /// Stores the colours of a table's direct meters, which are green, at the places where the
+    /// program reads them. As in BMv2, this happens at every hit, before the action
+    /// (`match_tables.cpp`).
     fn meter_results(&mut self, state: &mut State, table: &Table, hit: Term) -> Result<(), Stop> {
         for id in &table.direct_externs {
             let program = self.program;
@@ -508,13 +578,13 @@ impl Executor<'_> {
     }
 }
 
-/// Returns whether entries may name an action.
+/// Returns whether an entry may have this action.
 pub(crate) fn may_be_entry(reference: &ir::ActionReference) -> bool {
     !reference.has_annotation("defaultonly")
 }
 
-/// Returns the number of bits that an entry of a table without priorities compares, by which the
-/// longest prefix is found.
+/// Returns the number of bits that an entry compares. In a table without priorities, the entry with
+/// the most compared bits has the longest prefix.
 fn compared_bits(entry: &Entry) -> u32 {
     let ones = |value: &Value| match value {
         Value::Bits(bits) => (0..bits.width()).filter(|position| bits.bit(*position)).count(),
@@ -529,7 +599,7 @@ fn compared_bits(entry: &Entry) -> u32 {
     u32::try_from(sets.sum::<usize>()).unwrap_or(u32::MAX)
 }
 
-/// Returns the field of which a key is a part: the operand of a slice or of a constant mask, or the
+/// Returns the field on which a key depends: the operand of a slice or of a constant mask, or the
 /// key itself.
 pub(crate) fn field_of_key(key: &Expression) -> &Expression {
     let is_constant = |operand: &Expression| matches!(operand.kind, ExpressionKind::Constant(_));

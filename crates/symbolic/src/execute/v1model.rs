@@ -1,14 +1,14 @@
-//! The driver of v1model: the blocks of the package in order, with what the architecture does
-//! between them ([`architectures`]).
+//! The architecture v1model: runs the blocks of the package in order. What the architecture does
+//! between these blocks comes from [`architectures`].
 //!
-//! Copies exist if the control plane has configured a clone session or a multicast group. Each
-//! session and group that a test configures has one member, whose port is an input. A packet goes
-//! either to one port or to a group, so both go through egress as one.
+//! A copy exists if the control plane has configured the clone session or multicast group. A packet
+//! goes either to one port or to a multicast group, so both cases go through egress together.
 
 mod again;
 
 use super::blocks::{self, parameter_types};
-use super::{Copied, End, Event, Executor, Fate, Fill, Members, Unsupported};
+use super::copies::CopyTo;
+use super::{End, Event, Executor, Fate, Fill, Member, Unsupported};
 use crate::packet::{self, Packet};
 use crate::state::{Special, State};
 use crate::term::Term;
@@ -28,7 +28,7 @@ struct Blocks {
     standard: TypeId,
 }
 
-/// A packet that enters the parser.
+/// A packet that enters the parser, with its metadata.
 struct Ingress {
     guard: Term,
     packet: Packet,
@@ -38,15 +38,15 @@ struct Ingress {
     number: u32,
 }
 
-/// A packet that enters egress.
+/// A packet that enters egress, with its metadata.
 struct Egress {
     state: State,
     values: Values,
     packet: Packet,
     port: Term,
-    /// The length of the packet in bytes that egress reads, in 32 bits.
+    /// The length of the packet in bytes, as egress reads it, in 32 bits.
     length: Term,
-    /// The number of bytes to which ingress truncates the packet.
+    /// The number of bytes to which ingress has truncated the packet.
     truncated: Term,
     number: u32,
 }
@@ -57,14 +57,14 @@ enum Pass {
     Egress(Box<Egress>),
 }
 
-/// The passes that wait, and the ends of packets.
+/// The passes that are still to be executed, and what has become of packets.
 #[derive(Default)]
 struct Agenda {
     waiting: VecDeque<Pass>,
     ends: Vec<End>,
 }
 
-/// The values that the blocks hand to each other.
+/// The values that each block hands to the next one.
 #[derive(Clone)]
 struct Values {
     headers: Vec<Term>,
@@ -73,8 +73,9 @@ struct Values {
 }
 
 impl Executor<'_> {
-    /// Executes the program on a received packet, with further passes up to a number of passes.
-    /// Returns the ends of packets, and the input for the port on which the packet is received.
+    /// Executes the program on a received packet. The packet and its copies may pass through the
+    /// program up to `passes` times. Returns what becomes of them, and the input for the port of
+    /// arrival.
     pub(crate) fn v1model(&mut self, passes: u32) -> Result<(Vec<End>, Term), Unsupported> {
         let blocks = self.blocks()?;
         let width = |name: &str| {
@@ -93,10 +94,7 @@ impl Executor<'_> {
         };
         let port = packet::port(&mut self.terms, self.arrival, port_width);
         self.assume_port(port);
-        if self.sessions.is_none() {
-            self.sessions = Some(self.members(port_width, rid_width));
-            self.groups = Some(self.members(port_width, rid_width));
-        }
+        self.member_widths = [port_width, rid_width];
 
         let guard = self.terms.truth(true);
         let packet = Packet::received(&mut self.terms, self.arrival);
@@ -113,7 +111,7 @@ impl Executor<'_> {
                 Pass::Egress(pass) => (pass.number, pass.state.guard),
             };
             if number > passes {
-                self.cut(guard, format!("more than {passes} passes of a packet"), None);
+                self.cut_pass(guard, passes);
                 continue;
             }
             match pass {
@@ -124,18 +122,11 @@ impl Executor<'_> {
         Ok((agenda.ends, port))
     }
 
-    /// Adds the assumption that a port is one that a switch can have.
-    fn assume_port(&mut self, port: Term) {
+    /// Assumes that a port is one that a switch can have.
+    pub(super) fn assume_port(&mut self, port: Term) {
         let beyond = self.terms.number(self.terms.width_of(port), self.drop_port.into());
         let real = self.terms.less(port, beyond);
         self.assumptions.push(real);
-    }
-
-    fn members(&mut self, port_width: u32, rid_width: u32) -> Members {
-        let exist = self.chosen(1);
-        let port = self.chosen(port_width);
-        self.assume_port(port);
-        Members { exist, port, instance: self.chosen(rid_width) }
     }
 
     fn blocks(&mut self) -> Result<Blocks, Unsupported> {
@@ -172,7 +163,7 @@ impl Executor<'_> {
         })
     }
 
-    /// Runs the parser and checksum verification. Returns `None` if no packet leaves them.
+    /// Runs the parser and the verification of checksums. Returns `None` if no packet leaves them.
     fn enter_switch(
         &mut self,
         blocks: &Blocks,
@@ -202,7 +193,7 @@ impl Executor<'_> {
         Ok(Some((state, values)))
     }
 
-    /// Executes a pass through parser and ingress.
+    /// Executes a pass through the parser and ingress.
     fn ingress(
         &mut self,
         blocks: &Blocks,
@@ -255,35 +246,35 @@ impl Executor<'_> {
         let numbers = self.numbers(received_at, length);
         let mut to_group = leaving.values.standard.clone();
         self.assign((&mut leaving.values.standard, blocks.standard), TO_PORT, &numbers);
-        if let (Some((guard, group)), Some(members)) = (decisions.replicated, self.groups) {
+        if let Some((guard, group)) = decisions.replicated {
             self.assign((&mut to_group, blocks.standard), TO_GROUP, &numbers);
-            self.replicate(blocks, &mut leaving, (guard, group, members, to_group), agenda);
+            self.replicate(blocks, &mut leaving, (guard, group, to_group), agenda);
         }
         self.enqueue(blocks, leaving, agenda);
         Ok(())
     }
 
-    /// Joins the packets that leave ingress for a multicast group with those that leave it for one
-    /// port.
+    /// Joins the packets that ingress sends to a multicast group with those that it sends to a
+    /// single port.
     fn replicate(
         &mut self,
         blocks: &Blocks,
         leaving: &mut Egress,
-        (guard, group, members, mut standard): (Term, Term, Members, Vec<Term>),
+        (guard, group, mut standard): (Term, Term, Vec<Term>),
         agenda: &mut Agenda,
     ) {
-        self.copies.push(Copied { on: guard, is_group: true, number: group });
-        let no_members = self.terms.not(members.exist);
-        let dropped = self.terms.and(guard, no_members);
+        let member = self.copied(guard, CopyTo::Group(group));
+        let no_group = self.terms.not(member.exists);
+        let dropped = self.terms.and(guard, no_group);
         agenda.ends.push(End { guard: dropped, fate: Fate::Dropped });
-        let sent = self.terms.and(guard, members.exist);
+        let sent = self.terms.and(guard, member.exists);
         if self.terms.truth_of(sent) == Some(false) {
             return;
         }
         let mut numbers = self.numbers(leaving.port, leaving.length);
-        numbers.instance = members.instance;
+        numbers.instance = member.instance;
         self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
-        let port = self.terms.resize(members.port, 32);
+        let port = self.terms.resize(member.port, 32);
         leaving.port = self.terms.if_then_else(sent, port, leaving.port);
         leaving.values.standard = self.choose(sent, &standard, &leaving.values.standard);
         // BMv2 stores the truncated length with the packet, and a replica is a new packet.
@@ -301,7 +292,7 @@ impl Executor<'_> {
         (packet, number, port): (&Packet, u32, Term),
         agenda: &mut Agenda,
     ) -> Result<(), Unsupported> {
-        let Some(guard) = self.cloned(state) else { return Ok(()) };
+        let Some((guard, member)) = self.cloned(state) else { return Ok(()) };
         let metadata = self.initial(blocks.metadata, Fill::Zero);
         let mut standard = self.initial(blocks.standard, Fill::Zero);
         let numbers = self.numbers(port, packet.length);
@@ -314,45 +305,44 @@ impl Executor<'_> {
             blocks,
             (of, kept),
             (parsed, values.headers, packet, length),
-            number,
+            (number, member),
             agenda,
         );
         Ok(())
     }
 
-    /// Returns the condition under which packets in a state are cloned, or `None` if none is.
-    fn cloned(&mut self, state: &State) -> Option<Term> {
+    /// Returns the condition under which packets in a state are cloned, with the member of the
+    /// clone session. Returns `None` if no packet is cloned.
+    fn cloned(&mut self, state: &State) -> Option<(Term, Member)> {
         let requested = self.terms.and(state.guard, state.special(Special::Clone));
         if self.terms.truth_of(requested) == Some(false) {
             return None;
         }
         let number = state.special(Special::CloneSession);
-        self.copies.push(Copied { on: requested, is_group: false, number });
+        let member = self.copied(requested, CopyTo::Session(number));
         self.events.push((Event::Clone, requested));
-        let members = self.sessions?;
-        let guard = self.terms.and(requested, members.exist);
-        (self.terms.truth_of(guard) != Some(false)).then_some(guard)
+        let guard = self.terms.and(requested, member.exists);
+        (self.terms.truth_of(guard) != Some(false)).then_some((guard, member))
     }
 
-    /// Sends a clone to the port of its session.
+    /// Sends a clone through egress to the port of its clone session.
     fn send_clone(
         &mut self,
         blocks: &Blocks,
         (of, kept): ((u64, Term), &Values),
         (state, headers, packet, length): (State, Vec<Term>, &Packet, Term),
-        number: u32,
+        (number, member): (u32, Member),
         agenda: &mut Agenda,
     ) {
-        let Some(members) = self.sessions else { return };
         let (metadata, mut standard) = self.preserved(of, (kept, blocks.standard, blocks.metadata));
-        let mut numbers = self.numbers(members.port, length);
+        let mut numbers = self.numbers(member.port, length);
         numbers.instance = self.terms.zero(32);
         self.assign((&mut standard, blocks.standard), REPLICA, &numbers);
         let clone = Egress {
             state,
             values: Values { headers, metadata, standard },
             packet: packet.clone(),
-            port: self.terms.resize(members.port, 32),
+            port: self.terms.resize(member.port, 32),
             length,
             truncated: self.terms.ones(32),
             number: number + 1,
@@ -360,7 +350,7 @@ impl Executor<'_> {
         self.enqueue(blocks, clone, agenda);
     }
 
-    /// Puts a packet into the queue of its port.
+    /// Makes a packet wait for its pass through egress.
     fn enqueue(&mut self, blocks: &Blocks, mut pass: Egress, agenda: &mut Agenda) {
         if self.terms.truth_of(pass.state.guard) == Some(false) {
             return;
@@ -404,13 +394,14 @@ impl Executor<'_> {
         let kept = values.clone();
         let of = (kept.standard.as_slice(), blocks.standard);
         let decisions = self.decide(&V1MODEL.after_egress, &state, of);
-        if let Some(guard) = self.cloned(&state) {
+        if let Some((guard, member)) = self.cloned(&state) {
             let of = (instance::EGRESS_CLONE, state.special(Special::CloneList));
             let mut copy = state.clone();
             copy.guard = guard;
             let length = self.terms.add(length, state.special(Special::LengthChange));
             let headers = values.headers.clone();
-            self.send_clone(blocks, (of, &kept), (copy, headers, &packet, length), number, agenda);
+            let copy = (copy, headers, &packet, length);
+            self.send_clone(blocks, (of, &kept), copy, (number, member), agenda);
         }
         if let Some(guard) = decisions.dropped {
             agenda.ends.push(End { guard, fate: Fate::Dropped });
@@ -475,7 +466,8 @@ impl Executor<'_> {
         Ok(Some((state, Values { headers, metadata, standard })))
     }
 
-    /// Runs a control with its first parameters. Returns whether packets leave it.
+    /// Runs a control with values for its first `parameters` parameters. Returns whether any packet
+    /// leaves it.
     fn run_control(
         &mut self,
         id: ControlId,

@@ -1,6 +1,8 @@
-//! The entries that packets write: PNA's `add_entry`, and arguments that actions change because
-//! they are references (`@__ref`). A later lookup with the same key finds what was written last,
-//! and so does a later miss if the arguments are those of the default action.
+//! The entries that packets write: those that PNA's `add_entry` adds, and arguments that actions
+//! change because they are references (`@__ref`).
+//!
+//! A later lookup with the same key finds what was written last. If the changed arguments are those
+//! of the default action, so does a later miss.
 
 use super::externs::Call;
 use super::table::{Chosen, Lookup, POSITION, may_be_entry};
@@ -9,7 +11,8 @@ use crate::state::{Outcomes, State, join_any};
 use crate::term::Term;
 use ir::{Action, ActionReference, Argument, MatchKind, Table, TableId, TypeId};
 
-/// The number of entries from which a table counts as one that tests do not fill.
+/// The smallest declared size of a table that is assumed to have room for the entries that packets
+/// add. Packets that add entries to smaller tables are not followed.
 const ROOM: u64 = 16;
 
 /// The lookup whose action is being executed.
@@ -18,11 +21,12 @@ pub(super) struct CurrentLookup {
     pub(super) table: TableId,
     pub(super) keys: Vec<Term>,
     pub(super) hit: Term,
-    /// The number of the entry in the source that is hit, if packets may change such entries.
+    /// The number of the entry in the source that was hit; `None` if packets cannot change such
+    /// entries.
     pub(super) in_source: Option<Term>,
 }
 
-/// The place in a table where a packet writes.
+/// What a packet writes in a table.
 #[derive(Clone)]
 enum Target {
     /// The entry with these keys.
@@ -33,23 +37,24 @@ enum Target {
     Default,
 }
 
-/// An entry, or a default action, that a packet has written.
+/// A write of an entry, or of a default action, by a packet.
 #[derive(Clone)]
 pub(super) struct EntryWrite {
-    /// The condition under which it is written.
+    /// The condition under which the packet writes it.
     on: Term,
     table: TableId,
     target: Target,
-    /// The position of its action among the actions of the table.
+    /// The position of the written action in the action list of the table.
     position: usize,
-    /// The arguments of the action.
+    /// The arguments of the written action.
     data: Vec<Term>,
 }
 
 impl Executor<'_> {
-    /// Returns the outcome of a lookup after what packets have written. The lookup then applies
-    /// only to packets that find an entry which no packet has written. `in_source` is the number of
-    /// the entry in the source that is hit.
+    /// Returns the outcome of a lookup, taking into account what packets have written.
+    ///
+    /// Restricts `lookup` to packets that find an entry which no packet has written. `in_source` is
+    /// the number of the entry in the source that was hit.
     pub(super) fn with_writes(
         &mut self,
         lookup: &mut Lookup,
@@ -99,7 +104,7 @@ impl Executor<'_> {
         Ok((hit, now))
     }
 
-    /// Returns the default action of a table after what packets have written.
+    /// Returns the default action of a table, taking into account what packets have written.
     pub(super) fn with_changed_default(&mut self, table: TableId, mut now: Chosen) -> Chosen {
         for EntryWrite { on, table: of, target, position, data } in self.written.clone() {
             match target {
@@ -112,14 +117,14 @@ impl Executor<'_> {
         now
     }
 
-    /// Replaces the arguments of an action under a condition.
+    /// Replaces the arguments of the action at `position` under the condition `here`.
     fn change_data(&mut self, now: &mut Chosen, here: Term, (position, data): (usize, &[Term])) {
         if let Some(old) = now.data.get_mut(position) {
             *old = self.choose(here, data, old);
         }
     }
 
-    /// Returns whether packets may add entries, or change those that they have added.
+    /// Returns whether packets may add entries to any table.
     pub(super) fn adds_entries(&self) -> bool {
         self.written.iter().any(|write| {
             let table = self.program.tables.get(write.table.index());
@@ -127,9 +132,12 @@ impl Executor<'_> {
         })
     }
 
-    /// Returns whether packets may leave arguments or entries in a table that a control plane
-    /// cannot write there.
+    /// Returns whether packets may leave entries or arguments in a table that a control plane could
+    /// not write there.
     pub(super) fn exceeds_configurations(&self) -> bool {
+        if self.may_lose_entries_in_source() {
+            return true;
+        }
         self.written.iter().any(|write| {
             let Some(table) = self.program.tables.get(write.table.index()) else { return true };
             match &write.target {
@@ -143,7 +151,7 @@ impl Executor<'_> {
         })
     }
 
-    fn same_keys(&mut self, table: &Table, left: &[Term], right: &[Term]) -> Term {
+    pub(super) fn same_keys(&mut self, table: &Table, left: &[Term], right: &[Term]) -> Term {
         let mut same = self.terms.truth(true);
         for ((key, left), right) in table.keys.iter().zip(left).zip(right) {
             if key.match_kind != MatchKind::Selector {
@@ -154,8 +162,8 @@ impl Executor<'_> {
         same
     }
 
-    /// Records the arguments that an action has changed in the entry, or in the default action, by
-    /// which it ran.
+    /// Records that an action has changed its arguments: those of the entry, or those of the
+    /// default action, for which it ran.
     pub(super) fn record_change(
         &mut self,
         action: &Action,
@@ -197,8 +205,8 @@ impl Executor<'_> {
         }
     }
 
-    /// Executes `add_entry` if a condition holds. The argument at position `first` names the
-    /// action. Returns whether the entry is added.
+    /// Executes `add_entry` for packets that satisfy a condition. The argument at position `first`
+    /// names the action. Returns the condition under which the entry is added.
     pub(super) fn add_entry(
         &mut self,
         state: &State,
@@ -225,25 +233,28 @@ impl Executor<'_> {
         let data = self.added_arguments(state, call, first + 1, action)?;
         let miss = self.terms.not(hit);
         let mut added = self.terms.and(condition, miss);
-        // The entry may exist since an earlier call.
+        // The entry may exist since an earlier call, unless it has expired since.
+        let expired = self.expired(state.guard, (table_id, table), &keys);
         for write in self.written.clone() {
             if let (true, Target::Keys(known)) = (write.table == table_id, &write.target) {
                 let same = self.same_keys(table, known, &keys);
                 let here = self.terms.and(write.on, same);
                 let not = self.terms.not(here);
-                added = self.terms.and(added, not);
+                let absent = self.terms.or(not, expired);
+                added = self.terms.and(added, absent);
             }
         }
         let on = self.terms.and(state.guard, added);
         if self.terms.truth_of(on) != Some(false) {
+            self.start_timer_of_added(state, call, (first + 2, on))?;
             let target = Target::Keys(keys);
             self.written.push(EntryWrite { on, table: table_id, target, position, data });
         }
         Ok(added)
     }
 
-    /// Returns the arguments of an added entry: the fields of a struct that have the names of the
-    /// action's parameters.
+    /// Returns the arguments of an added entry. They are the fields of a struct, matched with the
+    /// action's parameters by name.
     fn added_arguments(
         &mut self,
         state: &State,
@@ -271,13 +282,13 @@ impl Executor<'_> {
     }
 }
 
-/// Returns whether a test cannot set the default action of a table.
+/// Returns whether tests cannot set the default action of a table.
 fn has_fixed_default(table: &Table) -> bool {
     table.default_action_is_const || table.implementation.is_some()
 }
 
-/// Returns whether a table may run an action by default: that in the source, or one that a test
-/// sets.
+/// Returns whether a table may run an action on a miss: the default action in the source, or one
+/// that a test sets.
 fn may_be_default(table: &Table, position: usize) -> bool {
     let may_be_set = |reference: &ActionReference| !reference.has_annotation("tableonly");
     table.default_action.position as usize == position

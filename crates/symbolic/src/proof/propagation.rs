@@ -1,22 +1,23 @@
-//! Unit propagation over clauses, with two watched literals for each.
+//! Unit propagation over clauses. Each clause watches two of its literals.
 
 use crate::solver::Literal;
 use std::collections::HashMap;
 
-/// Clauses, and the literals that follow from them without a decision.
+/// A set of clauses, and the literals that follow from them without a decision.
 #[derive(Debug, Default)]
 pub(super) struct Propagation {
-    /// The clauses of two and more literals. The first two are watched. A deleted one is empty.
+    /// The clauses with at least two literals, of which the first two are watched. A deleted clause
+    /// is empty.
     clauses: Vec<Box<[Literal]>>,
-    /// The positions of the clauses that watch a literal, by its index. A clause that was deleted is
-    /// removed when it is visited.
+    /// For each literal, by its index, the positions of the clauses that watch it. A deleted clause
+    /// is removed from this list when it is visited.
     watches: Vec<Vec<u32>>,
     values: Vec<Option<bool>>,
-    /// The literals that hold, in the order in which they were found.
+    /// The literals that are true, in the order in which they were derived.
     trail: Vec<Literal>,
-    /// The number of literals of the trail whose watches were visited.
+    /// The number of literals of the trail whose watching clauses have been visited.
     visited: usize,
-    /// The positions of lemmas by their sorted literals.
+    /// The positions of lemmas, by their sorted literals.
     lemmas: HashMap<Vec<Literal>, Vec<u32>>,
     /// Whether the clauses contradict each other.
     contradiction: bool,
@@ -37,15 +38,15 @@ impl Propagation {
         self.insert(clause);
     }
 
-    /// Adds a lemma, which can be deleted.
+    /// Adds a lemma, which can be deleted later.
     pub(super) fn add_lemma(&mut self, clause: &[Literal]) {
         if let Some(position) = self.insert(clause) {
             self.lemmas.entry(sorted(clause)).or_default().push(position);
         }
     }
 
-    /// Deletes a lemma. Nothing happens if there is none with these literals, since a solver may
-    /// have shortened a lemma before it deleted it.
+    /// Deletes a lemma. Does nothing if there is no lemma with these literals, since a solver may
+    /// have shortened the lemma before it deletes it.
     pub(super) fn delete_lemma(&mut self, clause: &[Literal]) {
         let key = sorted(clause);
         let Some(positions) = self.lemmas.get_mut(&key) else { return };
@@ -59,7 +60,7 @@ impl Propagation {
         }
     }
 
-    /// Returns whether a clause follows from the others by unit propagation.
+    /// Returns whether a clause follows from the clauses of the set by unit propagation.
     pub(super) fn implies(&mut self, clause: &[Literal]) -> bool {
         if self.contradiction {
             return true;
@@ -97,8 +98,8 @@ impl Propagation {
         self.trail.push(literal);
     }
 
-    /// Adds a clause, and all that follows from it without a decision. Returns its position, or
-    /// `None` if it need not be kept.
+    /// Adds a clause, and all literals that follow from it without a decision. Returns the position
+    /// of the clause, or `None` if it need not be stored.
     fn insert(&mut self, clause: &[Literal]) -> Option<u32> {
         if self.contradiction {
             return None;
@@ -132,7 +133,7 @@ impl Propagation {
         None
     }
 
-    /// Assigns all literals that follow from those on the trail. Returns `false` at a
+    /// Derives all literals that follow from those on the trail. Returns `false` if it reaches a
     /// contradiction.
     fn propagate(&mut self) -> bool {
         while let Some(literal) = self.trail.get(self.visited).copied() {
@@ -174,7 +175,7 @@ impl Propagation {
         true
     }
 
-    /// Visits a clause that watches a literal which has become false.
+    /// Visits a clause that watches the literal `falsified`, which has become false.
     fn visit(&mut self, position: u32, falsified: Literal) -> Watch {
         let values = &self.values;
         let value = |literal: Literal| values[literal.index()];
@@ -200,13 +201,13 @@ impl Propagation {
     }
 }
 
-/// The result of a visit.
+/// What the visit of a clause has shown.
 enum Watch {
-    /// The clause watches another literal, or was deleted.
+    /// The clause no longer watches the literal: it watches another one, or was deleted.
     Dropped,
-    /// The clause holds.
+    /// The clause is true and keeps watching the literal.
     Kept,
-    /// This literal of the clause must hold.
+    /// The clause has a single literal left, this one, which must be true.
     Unit(Literal),
     /// All literals of the clause are false.
     Contradiction,

@@ -1,18 +1,18 @@
-//! The unsatisfiable cores that earlier queries found.
+//! The unsatisfiable cores that earlier queries have found.
 
 use crate::term::Term;
 use std::collections::{BTreeSet, HashMap};
 
-/// Sets of conditions that exclude each other, indexed by the newest condition of each.
+/// Sets of conditions that cannot all hold, indexed by the newest condition of each set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cores {
     of_newest: HashMap<Term, Vec<Vec<Term>>>,
-    /// Whether no conditions at all are needed for a contradiction.
+    /// Whether the asserted conditions alone are contradictory.
     empty: bool,
 }
 
 impl Cores {
-    /// Keeps a core, whose conditions are sorted.
+    /// Keeps a core, whose conditions must be sorted.
     pub(super) fn insert(&mut self, core: Vec<Term>) {
         match core.last() {
             Some(newest) => self.of_newest.entry(*newest).or_default().push(core),
@@ -20,7 +20,7 @@ impl Cores {
         }
     }
 
-    /// Returns a core that consists of some of the conditions.
+    /// Returns a known core all of whose conditions are among these, if there is one.
     pub(super) fn contained_in(&self, conditions: &BTreeSet<Term>) -> Option<Vec<Term>> {
         if self.empty {
             return Some(Vec::new());

@@ -1,24 +1,25 @@
-//! The greatest value that a term can have under conditions, such as the cost of the worst path.
+//! Finds the largest value that a term can have under conditions, such as the cost of the costliest
+//! path.
 
 use super::{Answer, Context, QueryError};
 use crate::evaluate::{Evaluation, Model};
 use crate::term::{Term, Terms};
 
-/// The bounds that are known of the greatest value of a term.
+/// The result of a search for the largest value of a term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Maximum {
-    /// The greatest value that was found, with a model under which the term has it.
+    /// The largest value that was found.
     pub found: u128,
-    /// The model.
+    /// A model under which the term has the value `found`.
     pub model: Model,
-    /// A value that the term cannot exceed. It equals `found` unless a query reached a limit.
+    /// A proven upper bound of the term's value. It equals `found` unless a query reached a limit.
     pub bound: u128,
 }
 
 impl Context {
-    /// Returns the greatest value of a term of at most 127 bits under conditions, which bisection
-    /// finds. Returns `None` if the conditions exclude each other, or if a limit was reached before
-    /// any value was found.
+    /// Finds the largest value of a term of at most 127 bits under conditions, by bisection.
+    /// Returns `None` if the conditions cannot hold together, or if a limit was reached before any
+    /// value was found.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The search for one test that does what a user wants.
+//! Searches for one test that does what a user wants.
 
 use super::{Options, Report, Search, SearchError, Verdict};
 use crate::execute::{Bounds, Event, Execution, Fate, execute};
@@ -7,29 +7,29 @@ use crate::term::{Term, Terms};
 use crate::wanted::{Atom, Wanted, is_name};
 use ir::{ParserId, Program, StateId, TableId};
 
-/// A name in a wish that the program does not have.
+/// The error for a name in a wish that the program does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the program has no {what} {name}")]
 pub struct NoSuchPart {
-    /// The kind of the part, such as `table`.
+    /// The kind of program part that the wish names, such as `table`.
     pub what: &'static str,
     /// The name in the wish.
     pub name: String,
 }
 
-/// A reason why a wish has no answer.
+/// The error that prevents the search for a wish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FindError {
     /// The wish names something that the program does not have.
     #[error("{0}")]
     Name(#[from] NoSuchPart),
-    /// The program was not searched.
+    /// The search failed.
     #[error("{0}")]
     Search(#[from] SearchError),
 }
 
-/// Searches for a test whose last packet does what `goal` says and nothing that `avoid` says. The
-/// report has one goal: the wish.
+/// Searches for a test whose last packet satisfies `goal` and does not satisfy `avoid`. The report
+/// has a single goal, which stands for the wish.
 ///
 /// # Errors
 ///
@@ -67,17 +67,17 @@ pub fn find(
 }
 
 impl Report {
-    /// Returns whether a test reaches each goal.
+    /// Returns whether each goal is reached by a test.
     fn is_covered(&self) -> bool {
         self.goals.iter().all(|(_, verdict)| matches!(verdict, Verdict::Covered(_)))
     }
 
-    /// Returns whether all goals have a verdict.
+    /// Returns whether the verdict on all goals is `wanted`.
     fn all_are(&self, wanted: &Verdict) -> bool {
         self.goals.iter().all(|(_, verdict)| verdict == wanted)
     }
 
-    /// Limits what is said to be unreachable to sequences of up to this many packets.
+    /// Restricts the verdict "unreachable" to sequences of up to this many packets.
     fn set_bound(&mut self, packets: u32) {
         for (_, verdict) in &mut self.goals {
             if matches!(verdict, Verdict::Unreachable | Verdict::NotWithin(_)) {
@@ -87,29 +87,23 @@ impl Report {
     }
 }
 
-/// Searches for a test with a number of packets. Returns the report, and whether longer sequences
-/// may do more.
+/// Searches for a test with `packets` packets. Returns the report, and whether longer sequences may
+/// reach more.
 fn find_after(
     program: &Program,
     (goal, avoid): (&Wanted, Option<&Wanted>),
     options: &Options,
     packets: u32,
 ) -> Result<(Report, bool), FindError> {
-    let bounds = Bounds { packets, passes: options.passes };
+    let bounds = Bounds { packets, passes: options.passes, until: None };
     let mut execution = execute(program, bounds).map_err(SearchError::from)?;
     let conditions = execution.goals.conditions(&mut execution.terms);
-    let mut terms = std::mem::take(&mut execution.terms);
-    let mut resolve = |terms: &mut Terms, atom: &Atom| {
-        atom_condition(terms, (program, &execution, &conditions), atom)
-    };
-    let wanted = goal.condition(&mut terms, &mut resolve)?;
-    let avoided = avoid.map(|avoid| avoid.condition(&mut terms, &mut resolve)).transpose()?;
-    let mut condition = wanted;
-    if let Some(avoided) = avoided {
-        let not = terms.not(avoided);
-        condition = terms.and(condition, not);
+    let mut condition = condition_of(program, &mut execution, &conditions, goal)?;
+    if let Some(avoid) = avoid {
+        let avoided = condition_of(program, &mut execution, &conditions, avoid)?;
+        let not = execution.terms.not(avoided);
+        condition = execution.terms.and(condition, not);
     }
-    execution.terms = terms;
     let name = match avoid {
         Some(avoid) => format!("{goal}, without {avoid}"),
         None => goal.to_string(),
@@ -117,16 +111,39 @@ fn find_after(
     let wish = Goal { kind: Kind::Statement, name, place: None };
     let mut search = Search::new(program, execution, vec![condition], options);
     search.drop_unreached_cuts()?;
-    let (tests, reached, verdict) = match search.attempt(condition, &wish, 1)? {
-        Ok(found) => (vec![found.test], vec![found.reached], Verdict::Covered(1)),
-        Err(verdict) => (Vec::new(), Vec::new(), verdict),
+    let (found, verdict) = match search.attempt(condition, &wish, 1)? {
+        Ok(found) => (Some(found), Verdict::Covered(1)),
+        Err(verdict) => (None, verdict),
     };
+    let (mut tests, mut reached, mut times) = (Vec::new(), Vec::new(), Vec::new());
+    if let Some(found) = found {
+        tests.push(found.test);
+        reached.push(found.reached);
+        times.push(found.times);
+    }
     let cuts = search.cuts_in_words();
-    let report = Report { tests, reached, goals: vec![(wish, verdict)], cuts };
+    let report = Report { tests, reached, times, goals: vec![(wish, verdict)], cuts };
     Ok((report, search.may_gain_from_sequences()))
 }
 
-/// Returns the condition under which packets do what an atom says.
+/// Returns the condition under which the last packet satisfies a formula. `conditions` are those of
+/// the program's goals.
+pub(super) fn condition_of(
+    program: &Program,
+    execution: &mut Execution,
+    conditions: &[Term],
+    wanted: &Wanted,
+) -> Result<Term, NoSuchPart> {
+    let mut terms = std::mem::take(&mut execution.terms);
+    let mut resolve = |terms: &mut Terms, atom: &Atom| {
+        atom_condition(terms, (program, &*execution, conditions), atom)
+    };
+    let condition = wanted.condition(&mut terms, &mut resolve);
+    execution.terms = terms;
+    condition
+}
+
+/// Returns the condition under which the last packet has the property that an atom names.
 fn atom_condition(
     terms: &mut Terms,
     (program, execution, conditions): (&Program, &Execution, &[Term]),
@@ -225,12 +242,12 @@ fn atom_condition(
     Ok(any)
 }
 
-/// Returns the last part of a name.
+/// Returns the part of a name after its last dot.
 fn last(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// Returns whether a packet leaves, by a certain port if one is given.
+/// Returns the condition under which a packet leaves the switch, by this port if one is given.
 fn sent(terms: &mut Terms, execution: &Execution, port: Option<u32>) -> Term {
     let mut any = terms.truth(false);
     for end in &execution.last.ends {

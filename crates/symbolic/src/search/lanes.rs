@@ -1,14 +1,14 @@
-//! The division of a search among threads.
+//! Divides a search among threads.
 //!
-//! The goals are divided into lanes. A lane has a solver of its own, and decides its goals in
-//! order. In a round, each lane attempts a few goals that no test has reached at the round's start;
-//! then the results are merged in the order of the lanes. The number of lanes depends on the number
-//! of goals alone, and no lane sees what another does in the same round. Threads only decide which
-//! lanes are at work at the same time, so the tests are the same whatever the number of threads.
+//! The goals are divided into lanes. Each lane has its own solver and tries its goals in order. In
+//! a round, each lane tries a few goals that no test had reached when the round began. Then the
+//! results are merged in the order of the lanes. The number of lanes depends only on the number of
+//! goals, and no lane sees the results of others in the same round. Threads only decide which lanes
+//! run at the same time, so the resulting tests do not depend on the number of threads.
 
 use super::sequences::sequences;
 use super::{Found, Options, Progress, Report, Search, SearchError, Verdict};
-use crate::execute::{Bounds, execute};
+use crate::execute::{Bounds, execute, execute_with_boundaries};
 use crate::generated::Test;
 use crate::goals::Goal;
 use ir::{Program, with_large_stack};
@@ -16,59 +16,71 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The number of goals for which a lane is worth its own execution and formula.
+/// The number of goals that justify another lane, which needs its own execution of the program and
+/// its own formula.
 const GOALS: usize = 32;
 
 /// The largest number of lanes.
 const MAXIMUM_LANES: usize = 8;
 
-/// The number of goals that a lane attempts in a round, if there are several lanes.
+/// The number of goals that a lane tries in a round, if there are several lanes.
 const ATTEMPTS: usize = 4;
 
-/// What all lanes share.
+/// The data that all lanes share.
 struct Task<'p, 't> {
     program: &'p Program,
     options: Options,
     goals: &'t [Goal],
-    /// The number of goals that a lane attempts in a round.
+    /// The number of goals that a lane tries in a round.
     attempts: usize,
 }
 
-/// A part of the goals, with the solver that decides them.
+/// A lane: a part of the goals, with the search that tries them.
 struct Lane<'p> {
-    /// The search, which is `None` before the lane's first round.
+    /// The search of the lane; `None` before the first round.
     search: Option<Search<'p>>,
-    /// The positions of the goals that the lane has not attempted.
+    /// The positions of the goals that the lane has not tried yet. Positions beyond the last goal
+    /// stand for boundaries.
     open: Range<usize>,
 }
 
-/// The result of an attempt.
+/// The result of trying a goal.
 pub(super) enum Outcome {
     Found(Box<Found>),
-    /// No test was found for the goal at this position.
+    /// No test was found for the goal at this position. The verdict says why.
     Undecided(usize, Verdict),
 }
 
 impl<'p> Search<'p> {
-    /// Executes a program on a number of packets, and returns the search for all of its goals.
+    /// Executes a program on this number of packets, and returns a search for tests of all its
+    /// goals, with the goals.
     pub(super) fn prepared(
         program: &'p Program,
         options: &Options,
         packets: u32,
     ) -> Result<(Self, Vec<Goal>), SearchError> {
-        let mut execution = execute(program, Bounds { packets, passes: options.passes })?;
+        let bounds = Bounds { packets, passes: options.passes, until: None };
+        let mut execution = if options.boundaries && packets == 1 {
+            execute_with_boundaries(program, bounds)?
+        } else {
+            execute(program, bounds)?
+        };
+        let boundaries = std::mem::take(&mut execution.boundaries);
         let goals = execution.goals.all().to_vec();
         let of_last = execution.goals.conditions(&mut execution.terms);
         let conditions = execution.goals.conditions_of_all(&mut execution.terms);
+        let passages = execution.goals.passages_of_all();
         let mut search = Self::new(program, execution, conditions, options);
         search.of_last = of_last;
+        search.passages = passages;
         search.drop_unreached_cuts()?;
+        search.add_boundaries(boundaries);
         Ok((search, goals))
     }
 }
 
 impl<'p> Lane<'p> {
-    /// Attempts the next goals that have no verdict.
+    /// Tries the next goals of the lane that have no verdict yet.
     fn round(
         &mut self,
         task: &Task<'p, '_>,
@@ -82,13 +94,14 @@ impl<'p> Lane<'p> {
         let mut outcomes = Vec::new();
         while outcomes.len() < task.attempts {
             let Some(position) = self.open.next() else { break };
-            let (Some(goal), Some(Verdict::Open)) =
-                (task.goals.get(position), verdicts.get(position))
-            else {
-                continue;
+            let Some(Verdict::Open) = verdicts.get(position) else { continue };
+            let condition = search.of_last.get(position).copied();
+            let attempted = match (task.goals.get(position), condition) {
+                (Some(goal), Some(condition)) => search.attempt(condition, goal, 0)?,
+                (Some(_), None) => continue,
+                (None, _) => search.attempt_boundary(position - task.goals.len())?,
             };
-            let Some(condition) = search.of_last.get(position).copied() else { continue };
-            match search.attempt(condition, goal, 0)? {
+            match attempted {
                 Ok(found) => {
                     for reached in &found.reached {
                         if let Some(verdict) = verdicts.get_mut(*reached) {
@@ -104,43 +117,55 @@ impl<'p> Lane<'p> {
     }
 }
 
-/// The results of all rounds so far.
+/// The results of all lanes and rounds so far.
 pub(super) struct Results {
     options: Options,
+    /// The number of goals. Verdicts at later positions are about boundaries.
+    goals: usize,
     pub(super) verdicts: Vec<Verdict>,
     tests: Vec<Test>,
-    /// The positions of the goals that each test reaches.
+    /// For each test, the positions of the goals that it reaches.
     reached: Vec<Vec<usize>>,
+    /// For each test, how often it reaches each of the goals in `reached`.
+    times: Vec<Vec<u32>>,
 }
 
 impl Results {
-    /// Returns whether a condition is true that ends the search.
+    /// Returns whether the search may end, because there are enough tests or they cover enough
+    /// goals.
     pub(super) fn are_enough(&self) -> bool {
         self.options.tests.is_some_and(|most| self.tests.len() >= most) || self.is_covered()
     }
 
-    /// Returns whether the coverage is reached at which the search ends.
+    /// Returns whether the tests have the coverage at which the search ends. Never true if that is
+    /// 100 %.
     fn is_covered(&self) -> bool {
         if self.options.coverage >= 100.0 {
             return false;
         }
-        let verdicts = &self.verdicts;
+        let verdicts = self.of_goals();
         let covered = verdicts.iter().filter(|one| matches!(one, Verdict::Covered(_))).count();
         let reachable = verdicts.iter().filter(|one| **one != Verdict::Unreachable).count();
         let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         number(covered) >= self.options.coverage / 100.0 * number(reachable)
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        let decided = self.verdicts.iter().filter(|verdict| **verdict != Verdict::Open).count();
-        Progress { decided, goals: self.verdicts.len(), tests: self.tests.len() }
+    /// Returns the verdicts on goals, without those on boundaries.
+    fn of_goals(&self) -> &[Verdict] {
+        self.verdicts.get(..self.goals).unwrap_or(&self.verdicts)
     }
 
-    /// Adds the result of an attempt. A test that reaches nothing new is dropped.
+    pub(super) fn progress(&self) -> Progress {
+        let verdicts = self.of_goals();
+        let decided = verdicts.iter().filter(|verdict| **verdict != Verdict::Open).count();
+        Progress { decided, goals: verdicts.len(), tests: self.tests.len() }
+    }
+
+    /// Adds the result of trying a goal. A test is dropped if it reaches nothing new.
     pub(super) fn add(&mut self, outcome: Outcome) {
         match outcome {
             Outcome::Found(found) => {
-                let Found { mut test, reached } = *found;
+                let Found { mut test, reached, times } = *found;
                 let number = self.tests.len() + 1;
                 let mut is_new = false;
                 for position in &reached {
@@ -156,6 +181,7 @@ impl Results {
                     test.number = number;
                     self.tests.push(test);
                     self.reached.push(reached);
+                    self.times.push(times);
                 }
             }
             Outcome::Undecided(position, undecided) => {
@@ -167,8 +193,8 @@ impl Results {
     }
 }
 
-/// Decides all goals. The search ends early when `goes_on` returns false, which is called before
-/// each round.
+/// Tries all goals. Before each round, `goes_on` is called; the search ends early if it returns
+/// false.
 pub(super) fn run<'p>(
     program: &'p Program,
     options: &Options,
@@ -177,27 +203,61 @@ pub(super) fn run<'p>(
     let (first, goals) = Search::prepared(program, options, 1)?;
     let cuts = first.cuts_in_words();
     let may_gain_from_sequences = first.may_gain_from_sequences();
+    let boundaries = first.boundaries.len();
     let count = goals.len().div_ceil(GOALS).clamp(1, MAXIMUM_LANES);
-    let size = goals.len().div_ceil(count);
-    let of = |number: usize| number * size..((number + 1) * size).min(goals.len());
-    let mut lanes: Vec<Lane<'p>> =
-        (0..count).map(|number| Lane { search: None, open: of(number) }).collect();
+    let mut lanes: Vec<Lane<'p>> = (0..count).map(|_| Lane { search: None, open: 0..0 }).collect();
     if let Some(lane) = lanes.first_mut() {
         lane.search = Some(first);
     }
     let attempts = if count == 1 { 1 } else { ATTEMPTS };
     let mut results = Results {
         options: *options,
-        verdicts: vec![Verdict::Open; goals.len()],
+        goals: goals.len(),
+        verdicts: vec![Verdict::Open; goals.len() + boundaries],
         tests: Vec::new(),
         reached: Vec::new(),
+        times: Vec::new(),
     };
     let task = Task { program, options: *options, goals: &goals, attempts };
-    while lanes.iter().any(|lane| !lane.open.is_empty()) {
-        if !goes_on(results.progress()) || results.are_enough() {
+    let goals_and_boundaries = [0..goals.len(), goals.len()..goals.len() + boundaries];
+    for open in goals_and_boundaries {
+        if !decide(&mut lanes, open, &task, (&mut results, &mut *goes_on))? {
             break;
         }
-        for outcomes in round(&mut lanes, &task, &results.verdicts) {
+    }
+    drop(lanes);
+    results.verdicts.truncate(goals.len());
+    if may_gain_from_sequences {
+        sequences(program, options, &goals, (&mut results, goes_on))?;
+    }
+    let Results { verdicts, tests, mut reached, mut times, .. } = results;
+    // The boundaries stand behind the goals, and are no part of the report.
+    for (positions, times) in reached.iter_mut().zip(&mut times) {
+        let kept = positions.partition_point(|position| *position < goals.len());
+        positions.truncate(kept);
+        times.truncate(kept);
+    }
+    Ok(Report { tests, reached, times, goals: goals.into_iter().zip(verdicts).collect(), cuts })
+}
+
+/// Divides goals, or boundaries, among the lanes and tries them. Returns whether the search may
+/// continue.
+fn decide<'p>(
+    lanes: &mut [Lane<'p>],
+    open: Range<usize>,
+    task: &Task<'p, '_>,
+    (results, goes_on): (&mut Results, &mut dyn FnMut(Progress) -> bool),
+) -> Result<bool, SearchError> {
+    let size = open.len().div_ceil(lanes.len().max(1));
+    for (number, lane) in lanes.iter_mut().enumerate() {
+        let at = |number: usize| (open.start + number * size).min(open.end);
+        lane.open = at(number)..at(number + 1);
+    }
+    while lanes.iter().any(|lane| !lane.open.is_empty()) {
+        if !goes_on(results.progress()) || results.are_enough() {
+            return Ok(false);
+        }
+        for outcomes in round(lanes, task, &results.verdicts) {
             for outcome in outcomes? {
                 if results.are_enough() {
                     break;
@@ -206,15 +266,10 @@ pub(super) fn run<'p>(
             }
         }
     }
-    drop(lanes);
-    if may_gain_from_sequences {
-        sequences(program, options, &goals, (&mut results, goes_on))?;
-    }
-    let Results { verdicts, tests, reached, .. } = results;
-    Ok(Report { tests, reached, goals: goals.into_iter().zip(verdicts).collect(), cuts })
+    Ok(true)
 }
 
-/// Makes a round of all lanes that have goals left, and returns the results in their order.
+/// Runs one round in each lane that has goals left. Returns the results in the order of the lanes.
 fn round<'p>(
     lanes: &mut [Lane<'p>],
     task: &Task<'p, '_>,

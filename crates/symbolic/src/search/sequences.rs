@@ -1,18 +1,19 @@
-//! Sequences of packets, for goals that no single packet reaches: each packet finds the registers,
-//! entries and default actions that the packets before it have written.
+//! Searches for sequences of packets that reach goals which no single packet reaches. Each packet
+//! finds the registers, entries and default actions that earlier packets have written.
 //!
-//! A configuration may already contain most of what packets write, such as the contents of registers.
-//! Sequences reach more where packets write what no test can, such as the arguments of constant
-//! entries. They become longer packet by packet, so that a goal gets a shortest test.
+//! The control plane of a test can already write most of what packets write, such as the contents
+//! of registers. Sequences reach more only where packets write what the control plane cannot, such
+//! as the arguments of constant entries. The length of sequences grows by one packet at a time, so
+//! each goal gets a test of minimal length.
 
 use super::lanes::{Outcome, Results};
 use super::{Options, Progress, Search, SearchError, Verdict};
 use crate::goals::Goal;
 use ir::Program;
 
-/// Tries to reach what no test reaches with sequences of up to `options.packets` packets. What was
-/// proved unreachable for a single packet is so only for sequences of the length for which that was
-/// proved, too.
+/// Tries to reach the remaining goals with sequences of up to `options.packets` packets. The
+/// verdict "unreachable" for a single packet is then replaced by one about sequences of the length
+/// for which it was proved.
 pub(super) fn sequences(
     program: &Program,
     options: &Options,
@@ -25,7 +26,7 @@ pub(super) fn sequences(
         }
     }
     for packets in 2..=options.packets {
-        if !results.verdicts.iter().any(|verdict| is_tried(verdict, packets)) {
+        if !results.verdicts.iter().any(is_tried) {
             break;
         }
         let mut search = match Search::prepared(program, options, packets) {
@@ -37,7 +38,7 @@ pub(super) fn sequences(
         for (position, goal) in goals.iter().enumerate() {
             // An earlier test of this length may have reached the goal.
             let verdict = results.verdicts.get(position);
-            if !verdict.is_some_and(|verdict| is_tried(verdict, packets)) {
+            if !verdict.is_some_and(is_tried) {
                 continue;
             }
             if !goes_on(results.progress()) || results.are_enough() {
@@ -46,11 +47,12 @@ pub(super) fn sequences(
             let Some(condition) = search.of_last.get(position).copied() else { continue };
             match search.attempt(condition, goal, 0)? {
                 Ok(found) => results.add(Outcome::Found(Box::new(found))),
+                // Where a shorter sequence was given up, nothing is known of all up to this length.
                 Err(Verdict::Unreachable) => {
-                    if let Some(verdict @ Verdict::NotWithin(_)) =
-                        results.verdicts.get_mut(position)
+                    if let Some(Verdict::NotWithin(known)) = results.verdicts.get_mut(position)
+                        && *known + 1 == packets
                     {
-                        *verdict = Verdict::NotWithin(packets);
+                        *known = packets;
                     }
                 }
                 // What is known of shorter sequences remains.
@@ -66,12 +68,11 @@ pub(super) fn sequences(
     Ok(())
 }
 
-/// Returns whether a goal is tried with sequences of a number of packets.
-fn is_tried(verdict: &Verdict, packets: u32) -> bool {
+/// Returns whether a goal with this verdict is tried again with longer sequences. This is so even
+/// if the search for shorter ones was given up.
+fn is_tried(verdict: &Verdict) -> bool {
     match verdict {
-        // A goal about which nothing is known for the next shorter sequences is given up.
-        Verdict::NotWithin(known) => known + 1 == packets,
-        Verdict::GivenUp(_) => true,
+        Verdict::NotWithin(_) | Verdict::GivenUp(_) => true,
         Verdict::Covered(_) | Verdict::Unreachable | Verdict::Open => false,
     }
 }

@@ -1,13 +1,14 @@
-//! batsat behind the interface of solvers.
+//! The SAT solver batsat, as an implementation of the interface.
 
 use super::{Answer, Literal, Solver, Step};
 use batsat::{Callbacks, ClauseKind, Lit, SolverInterface, SolverOpts, Var, lbool};
 
-/// The receiver of batsat's reports during a search: the lemmas that it learns, one per conflict.
+/// A callback that batsat informs during a search. It records the lemmas that batsat learns, one
+/// for each conflict.
 #[derive(Debug, Default)]
 struct Search {
     conflicts: u64,
-    /// The number of conflicts at which the search stops.
+    /// The number of conflicts after which the search stops.
     stop_at: u64,
     steps: Option<Vec<Step>>,
 }
@@ -38,14 +39,15 @@ impl Callbacks for Search {
     }
 }
 
-/// The solver batsat: MiniSat in Rust.
+/// The SAT solver batsat, which is MiniSat in Rust.
 pub struct BatSolver {
     solver: batsat::Solver<Search>,
     clause: Vec<Lit>,
 }
 
 impl BatSolver {
-    /// Returns a solver without variables. If `records` is true, it keeps the steps of its proofs.
+    /// Returns a solver without variables. If `records` is true, the steps of its proofs are
+    /// recorded.
     #[must_use]
     pub fn new(records: bool) -> Self {
         let search = Search { steps: records.then(Vec::new), ..Search::default() };

@@ -1,4 +1,4 @@
-//! Constructors of arithmetic and shifts.
+//! Constructors of terms for arithmetic and shifts.
 
 use super::{Operation, Term, Terms};
 use ir::bits::Bits;
@@ -89,7 +89,7 @@ impl Terms {
     }
 
     /// Returns `left / right` of unsigned numbers. The quotient by zero, which P4 leaves to the
-    /// target, is all ones; a caller for which it matters tests the divisor.
+    /// target, is all ones. A caller for which that case matters must test the divisor.
     pub fn divide(&mut self, left: Term, right: Term) -> Term {
         let right = self.matched(left, right);
         let width = self.width_of(left);
@@ -118,8 +118,8 @@ impl Terms {
         self.intern(Operation::Remainder(left, right), width)
     }
 
-    /// Returns `left / right` of signed numbers, rounded toward zero. The quotient by zero is -1
-    /// for a dividend that is not negative, and 1 otherwise.
+    /// Returns `left / right` of signed numbers, rounded toward zero. The quotient by zero is -1 if
+    /// the dividend is not negative, and 1 if it is.
     pub fn divide_signed(&mut self, left: Term, right: Term) -> Term {
         let right = self.matched(left, right);
         let (left_sign, right_sign) = (self.sign(left), self.sign(right));
@@ -174,8 +174,9 @@ impl Terms {
         self.clamped(left, difference, differ)
     }
 
-    /// Returns a signed result that overflowed if `possible` is one and its sign is not that of the
-    /// left operand, in which case it is the bound on the side of the left operand.
+    /// Returns a result of signed arithmetic, clamped if it overflowed. An overflow has occurred if
+    /// `possible` holds and the signs of `result` and `left` differ. The bound to which it is
+    /// clamped then is the one with the sign of `left`.
     fn clamped(&mut self, left: Term, result: Term, possible: Term) -> Term {
         let width = self.width_of(left);
         let (sign, result_sign) = (self.sign(left), self.sign(result));
@@ -242,7 +243,7 @@ impl Terms {
         self.zero_extend(kept, width)
     }
 
-    /// Returns the sign bit of a value of `int`.
+    /// Returns the sign bit of a value of type `int`.
     pub fn sign(&mut self, of: Term) -> Term {
         match self.width_of(of).checked_sub(1) {
             Some(top) => self.extract(of, top, top),
@@ -257,7 +258,7 @@ impl Terms {
     }
 }
 
-/// Returns the exponent of a constant that is a power of two.
+/// Returns the exponent if a constant is a power of two.
 fn power_of_two(value: &Bits) -> Option<u32> {
     let mut ones = (0..value.width()).filter(|position| value.bit(*position));
     let power = ones.next()?;

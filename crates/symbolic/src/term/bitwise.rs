@@ -1,9 +1,9 @@
-//! Constructors of bitwise operations, conditions and choices.
+//! Constructors of terms for bitwise operations, conditions and choices.
 
 use super::{Operation, Term, Terms};
 
 impl Terms {
-    /// Returns `~of`, which for a condition is its negation.
+    /// Returns `~of`. For a condition, this is its negation.
     pub fn not(&mut self, of: Term) -> Term {
         if let Some(value) = self.constant_of(of) {
             let value = value.complement();
@@ -161,7 +161,7 @@ impl Terms {
         self.intern(Operation::Xor(left, right), width)
     }
 
-    /// Returns the conjunction of conditions, which is one if there are none.
+    /// Returns the conjunction of conditions. It always holds if there are none.
     pub fn all(&mut self, conditions: &[Term]) -> Term {
         let mut all = self.truth(true);
         for condition in conditions {
@@ -171,7 +171,7 @@ impl Terms {
         all
     }
 
-    /// Returns the disjunction of conditions, which is zero if there are none.
+    /// Returns the disjunction of conditions. It never holds if there are none.
     pub fn any(&mut self, conditions: &[Term]) -> Term {
         let mut any = self.truth(false);
         for condition in conditions {
@@ -181,7 +181,7 @@ impl Terms {
         any
     }
 
-    /// Returns the condition that `then` is one wherever `when` is.
+    /// Returns the condition that `then` holds if `when` does.
     pub fn implies(&mut self, when: Term, then: Term) -> Term {
         let when = self.condition(when);
         let otherwise = self.not(when);
@@ -245,8 +245,8 @@ impl Terms {
         self.intern(Operation::IfThenElse { condition, then, otherwise }, width)
     }
 
-    /// Returns a choice of conditions, which conjunctions and disjunctions express where one side
-    /// is constant or is the condition itself.
+    /// Returns a choice between conditions. Where one side is constant, or is the condition itself,
+    /// the choice is expressed by a conjunction or disjunction.
     fn choice_of_conditions(&mut self, condition: Term, then: Term, otherwise: Term) -> Term {
         let decided = |terms: &Self, side: Term, value: bool| {
             if side == condition {
@@ -277,13 +277,13 @@ impl Terms {
         }
     }
 
-    /// Returns whether one of two terms is the complement of the other by its construction.
+    /// Returns whether one of two terms was constructed as the complement of the other.
     pub(super) fn opposite(&self, left: Term, right: Term) -> bool {
         matches!(self.operation(left), Operation::Not(inner) if inner == right)
             || matches!(self.operation(right), Operation::Not(inner) if inner == left)
     }
 
-    /// Returns the operands of a commutative operation in the one order in which it stores them.
+    /// Returns the operands of a commutative operation in the order in which they are stored.
     pub(super) fn ordered(&self, left: Term, right: Term) -> (Term, Term) {
         if left <= right { (left, right) } else { (right, left) }
     }

@@ -1,10 +1,10 @@
-//! Constructors of comparisons.
+//! Constructors of terms for comparisons.
 
 use super::{Operation, Term, Terms};
 use ir::bits::Bits;
 use std::cmp::Ordering;
 
-/// The number of nested choices that a comparison with a constant enters.
+/// The largest depth of nested choices to which a comparison with a constant is pushed down.
 const DEPTH: usize = 256;
 
 impl Terms {
@@ -78,7 +78,8 @@ impl Terms {
         self.intern(Operation::Equal(left, right), 1)
     }
 
-    /// Returns whether two terms, of which one is a concatenation, are equal piece by piece.
+    /// Returns whether two terms are equal, compared piece by piece. One of them must be a
+    /// concatenation.
     fn equal_pieces(&mut self, left: Term, right: Term, depth: usize) -> Term {
         let mut seams: Vec<u32> = Vec::new();
         for side in [left, right] {
@@ -150,8 +151,8 @@ impl Terms {
         self.intern(Operation::Less(left, right), 1)
     }
 
-    /// Returns the most significant piece of a term. A constant can be cut anywhere, so it counts
-    /// as wide as the term.
+    /// Returns the most significant piece of a term. A constant can be split anywhere, so it is a
+    /// single piece.
     fn top_piece(&self, of: Term) -> Term {
         let mut rest = of;
         while let Operation::Concatenate(high, _) = self.operation(rest) {

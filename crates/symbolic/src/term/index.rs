@@ -1,13 +1,14 @@
-//! The index of terms by what they are, which makes equal terms equal handles.
+//! The index that finds the stored term with an operation, so that equal terms have equal handles.
 
 use super::Node;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// A hash table with open addressing whose keys are elsewhere: it stores positions of terms only,
-/// since a map of terms would hold each of up to eight million terms twice.
+/// A hash table with open addressing that stores only positions of terms. A map with terms as keys
+/// would hold each of up to eight million terms twice.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// The position of a term plus one, or zero in a free slot. The length is a power of two.
+    /// The position of a term plus one, or zero for a free slot. The number of slots is a power of
+    /// two.
     slots: Vec<u32>,
     used: usize,
 }
@@ -18,7 +19,8 @@ fn hash(node: &Node) -> usize {
 }
 
 impl Index {
-    /// Returns the position of a term that is equal to `node`.
+    /// Returns the position of the term that equals `node`, if there is one. `stored` returns the
+    /// term at a position.
     pub(super) fn find(&self, node: &Node, stored: impl Fn(u32) -> Node) -> Option<u32> {
         if self.slots.is_empty() {
             return None;
@@ -34,7 +36,8 @@ impl Index {
         }
     }
 
-    /// Inserts the position of a term that the index does not have yet.
+    /// Inserts the position of a term that is not in the index yet. `stored` returns the term at a
+    /// position.
     pub(super) fn insert(&mut self, position: u32, stored: impl Fn(u32) -> Node) {
         if self.used * 4 >= self.slots.len() * 3 {
             let larger = vec![0; (self.slots.len() * 2).max(64)];

@@ -1,10 +1,10 @@
-//! Concatenations as lists of pieces.
+//! Splits concatenations into their pieces.
 
 use super::{Operation, Term, Terms};
 
 impl Terms {
-    /// Returns the terms whose concatenation a term is, from the least significant one on. A term
-    /// that is no concatenation is its only piece.
+    /// Returns the pieces of which a term is the concatenation, the least significant first. A term
+    /// that is not a concatenation is its only piece.
     #[must_use]
     pub fn pieces(&self, of: Term) -> Vec<Term> {
         let mut pieces = Vec::new();

@@ -1,8 +1,8 @@
-//! Constructors that join, cut and extend terms.
+//! Constructors of terms that join, slice and extend others.
 //!
-//! A concatenation is nested to the left, so that a term to whose end others are appended, such as a
-//! packet that is being deparsed, costs one more term each time. Adjacent pieces of one term are
-//! joined, and a zero extension is a concatenation with zero above.
+//! A concatenation is nested to the left. Appending to the end of a term, such as a packet that is
+//! being deparsed, therefore creates only one more term each time. Adjacent slices of the same term
+//! are joined, and a zero extension is a concatenation with zero above.
 
 use super::{Fault, Operation, Term, Terms};
 use std::ops::Range;
@@ -41,7 +41,7 @@ impl Terms {
         self.intern(Operation::Concatenate(high, low), width)
     }
 
-    /// Returns two adjacent pieces as one term without a concatenation, if there is one.
+    /// Returns two adjacent pieces as a single term that is not a concatenation, if possible.
     fn joined(&mut self, high: Term, low: Term, width: u32) -> Option<Term> {
         if let Some((high, low)) = self.constants_of(high, low) {
             return Some(self.literal(high.concatenate(&low)));
@@ -57,7 +57,8 @@ impl Terms {
         }
     }
 
-    /// Returns `of[high:low]`. Bits above the width read as zero, which is a fault.
+    /// Returns `of[high:low]`. Bits beyond the width of `of` read as zero, and are recorded as a
+    /// mistake of the caller.
     pub fn extract(&mut self, of: Term, high: u32, low: u32) -> Term {
         let width = self.width_of(of);
         if high < low {
@@ -76,7 +77,7 @@ impl Terms {
         self.extract_within(of, low..high + 1)
     }
 
-    /// Returns bits of a term that it has.
+    /// Returns a slice of a term. The range must be inside the term.
     fn extract_within(&mut self, of: Term, range: Range<u32>) -> Term {
         let (low, width) = (range.start, range.end - range.start);
         if width == self.width_of(of) {
@@ -135,8 +136,8 @@ impl Terms {
         }
     }
 
-    /// Returns whether a slice of a term is no larger than the term: a constant, a part of an
-    /// input, or a concatenation.
+    /// Returns whether a slice of a term creates no larger term: the term is a constant, a part of
+    /// an input, or a concatenation.
     fn is_cut(&self, term: Term) -> bool {
         match self.operation(term) {
             Operation::Constant(_)
@@ -172,7 +173,7 @@ impl Terms {
         joined
     }
 
-    /// Returns the term with zeros above, or the term itself if it has `width` bits already.
+    /// Returns a term extended with zeros to `width` bits, or the term itself if it has that width.
     pub fn zero_extend(&mut self, of: Term, width: u32) -> Term {
         let from = self.width_of(of);
         let width = self.permitted(u64::from(width));
@@ -184,8 +185,8 @@ impl Terms {
         self.concatenate(above, of)
     }
 
-    /// Returns the term with its sign bit repeated above, or the term itself if it has `width` bits
-    /// already. The extension of a `bit<0>` is zero.
+    /// Returns a term extended to `width` bits by repeating its sign bit, or the term itself if it
+    /// has that width. The extension of a `bit<0>` is zero.
     pub fn sign_extend(&mut self, of: Term, width: u32) -> Term {
         let from = self.width_of(of);
         let width = self.permitted(u64::from(width));
@@ -218,7 +219,7 @@ impl Terms {
         }
     }
 
-    /// Returns the low `width` bits of a term, with zeros above if it has fewer.
+    /// Returns the low `width` bits of a term, extended with zeros if it has fewer.
     pub fn resize(&mut self, of: Term, width: u32) -> Term {
         if width < self.width_of(of) {
             self.extract_within(of, 0..width)
@@ -227,7 +228,8 @@ impl Terms {
         }
     }
 
-    /// Returns a value of `int` if `signed` is true, and of `bit` otherwise, cast to another width.
+    /// Casts a value to another width. The value is of type `int` if `signed` is true, and of type
+    /// `bit` otherwise.
     pub fn cast(&mut self, of: Term, signed: bool, width: u32) -> Term {
         if signed && width > self.width_of(of) {
             self.sign_extend(of, width)
@@ -236,7 +238,7 @@ impl Terms {
         }
     }
 
-    /// Returns the term after the assignment `of[high:low] = value`.
+    /// Returns the value that a term has after the assignment `of[high:low] = value`.
     pub fn with_slice(&mut self, of: Term, high: u32, low: u32, value: Term) -> Term {
         let width = self.width_of(of);
         if high < low || high >= width {

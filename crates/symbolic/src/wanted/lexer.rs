@@ -1,12 +1,12 @@
-//! The words and signs of a formula.
+//! Splits a formula into tokens.
 
 use super::parser::WantedError;
 
-/// A word or sign, with its position.
+/// A token of a formula, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) kind: Kind<'t>,
-    /// The position of the first character, counted from 1.
+    /// The column of the token's first character, counted from 1.
     pub(super) column: usize,
 }
 

@@ -4,16 +4,16 @@ use super::lexer::{Kind, Token, tokens};
 use super::{Atom, Position, Wanted};
 use std::str::FromStr;
 
-/// The deepest nesting of parentheses and negations.
+/// The largest nesting depth of parentheses and negations.
 const DEPTH: usize = 100;
 
-/// A formula that cannot be read.
+/// A syntax error in a formula.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {message}")]
 pub struct WantedError {
-    /// The position of the fault in characters, counted from 1.
+    /// The column of the error, in characters counted from 1.
     pub column: usize,
-    /// The fault and its remedy.
+    /// A description of the error, and how to correct it.
     pub message: String,
 }
 
@@ -35,7 +35,7 @@ impl FromStr for Wanted {
 struct Parser<'t> {
     tokens: &'t [Token<'t>],
     next: usize,
-    /// The column after the last character.
+    /// The column after the last character of the formula.
     end: usize,
     depth: usize,
 }
@@ -133,7 +133,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Parses `FILE:LINE` or `FILE:LINE:COLUMN`.
+    /// Parses a source position: `FILE:LINE` or `FILE:LINE:COLUMN`.
     fn position(&mut self) -> Result<Position, WantedError> {
         let malformed = self.error("expected a position such as `router.p4:120`");
         let word = self.word("a position such as `router.p4:120`")?;
@@ -158,7 +158,8 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Returns the only part, or all parts as an error.
+/// Returns the only element of a list. If the list has another length, returns the list as an
+/// error.
 fn single(mut parts: Vec<Wanted>) -> Result<Wanted, Vec<Wanted>> {
     match (parts.pop(), parts.is_empty()) {
         (Some(only), true) => Ok(only),

@@ -1,4 +1,4 @@
-//! The packets of generated tests as capture files.
+//! Writes the packets of generated tests as capture files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,15 +8,16 @@ use symbolic::generated::{Exchange, Test};
 
 use super::entities::{NoUpdate, bytes, masked};
 
-/// The time in nanoseconds between the packets of a test and those of the next.
+/// The number of nanoseconds in a second, the time between a test and the next.
 const SECOND: u64 = 1_000_000_000;
-/// The time in nanoseconds between the packets that the switch receives in a test.
+/// The number of nanoseconds in a millisecond, the time between two packets that the switch
+/// receives in a test.
 const MILLISECOND: u64 = 1_000_000;
 
 /// Frames with their times in nanoseconds.
 type Frames = Vec<(u64, Vec<u8>)>;
 
-/// The reason why packets are not written.
+/// The reason why the packets of a test cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CapturesError {
     #[error("{0}")]
@@ -25,22 +26,29 @@ pub(super) enum CapturesError {
     Frame(#[from] io::Error),
 }
 
-/// Returns a capture for each port and direction, by file name. A capture has no place for the
-/// number of a test, so the first packet of the n-th test has the time of n seconds, and each other
-/// one that the switch receives a millisecond more. Those that leave follow in the order in which
+/// Returns a capture for each port and direction, by file name. Captures cannot store the number of
+/// a test, so the times of packets encode it. Each test begins a second after the last packet of
+/// the previous test, rounded down to whole seconds. If no time passes within tests, the n-th test
+/// therefore begins at n seconds. A packet that the switch receives has its time in the test, plus
+/// a millisecond for each packet before it. The packets that leave follow in the order in which
 /// they are expected. Undefined digits are zero.
 pub(super) fn captures(tests: &[Test]) -> Result<BTreeMap<String, Vec<u8>>, CapturesError> {
     let mut ports: BTreeMap<String, Frames> = BTreeMap::new();
+    let mut passed: u64 = 0;
     for test in tests {
-        let mut at = u64::try_from(test.number).unwrap_or(u64::MAX).saturating_mul(SECOND);
-        for Exchange { port, packet, outputs } in test.exchanges() {
+        let number = u64::try_from(test.number).unwrap_or(u64::MAX);
+        let start = number.saturating_add(passed).saturating_mul(SECOND);
+        passed = passed.saturating_add(test.seconds.into());
+        let mut before: u64 = 0;
+        for Exchange { seconds, port, packet, outputs } in test.exchanges() {
+            let at = start.saturating_add(u64::from(seconds) * SECOND).saturating_add(before);
             let frame = bytes(&packet).ok_or(NoUpdate::Number(packet))?;
             ports.entry(format!("in-{port}.pcap")).or_default().push((at, frame));
             for (position, output) in (1..).zip(&outputs) {
                 let frame = (at + position, masked(&output.digits)?.payload);
                 ports.entry(format!("out-{}.pcap", output.port)).or_default().push(frame);
             }
-            at = at.saturating_add(MILLISECOND);
+            before = before.saturating_add(MILLISECOND);
         }
     }
     let mut files = BTreeMap::new();

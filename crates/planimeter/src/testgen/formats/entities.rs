@@ -1,4 +1,4 @@
-//! What the control plane writes for a generated test, as updates of P4Runtime.
+//! Converts what the control plane writes in a generated test to updates of P4Runtime.
 
 use std::iter;
 
@@ -9,7 +9,7 @@ use p4runtime::proto::config::{self, P4Info, Preamble, match_field};
 use p4runtime::proto::v1::{self, entity, field_match, table_action, update};
 use symbolic::generated::{self, Matched, Test};
 
-/// The reason why a test has no form in P4Runtime.
+/// The reason why a test cannot be expressed in P4Runtime.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoUpdate {
     #[error("the P4Info of the program has no {what} `{name}`")]
@@ -22,7 +22,7 @@ pub(super) enum NoUpdate {
     Number(String),
 }
 
-/// A program with its P4Info, which has the identifiers of all names.
+/// A program with its P4Info, in which the identifiers of names are looked up.
 pub(super) struct Identifiers<'p> {
     program: &'p Program,
     info: P4Info,
@@ -32,15 +32,16 @@ impl<'p> Identifiers<'p> {
     /// Generates the P4Info of a program.
     ///
     /// # Errors
-    /// Returns the reasons why the program has none.
+    /// Returns the reasons if the program has no P4Info.
     pub(super) fn new(program: &'p Program) -> Result<Self, Vec<P4InfoError>> {
         Ok(Self { program, info: p4info::generate(program)? })
     }
 
-    /// Returns the updates that a test needs, in an order in which a switch accepts them.
+    /// Returns the updates that configure a switch for a test, in an order in which the switch
+    /// accepts them.
     ///
     /// # Errors
-    /// Returns an error if a part of the test has no form in P4Runtime.
+    /// Returns an error if a part of the test cannot be expressed in P4Runtime.
     pub(super) fn updates(&self, test: &Test) -> Result<Vec<v1::Update>, NoUpdate> {
         let mut updates = Vec::new();
         for cell in &test.registers {
@@ -98,8 +99,9 @@ impl<'p> Identifiers<'p> {
         })
     }
 
-    /// Returns the field of a key in the P4Info, which lists the keys in the order of the program,
-    /// without those of selectors. Names do not suffice, since two keys may have the same.
+    /// Returns the match field of the P4Info that belongs to a key of the program. The P4Info lists
+    /// keys in the order of the program, without those of selectors. A lookup by name does not
+    /// suffice, since two keys may have the same name.
     fn field<'t>(
         &self,
         name: &str,
@@ -159,7 +161,7 @@ impl<'p> Identifiers<'p> {
     }
 }
 
-/// Returns the object with a name, and its identifier.
+/// Returns the object with this name, and its identifier.
 fn named<'i, T>(
     what: &'static str,
     name: &str,
@@ -203,7 +205,7 @@ fn replication(kind: v1::packet_replication_engine_entry::Type) -> entity::Entit
     })
 }
 
-/// Returns a copy to a port, which is written in the form that servers of all versions of P4Runtime
+/// Returns a replica to a port. The port is in the form that servers of all versions of P4Runtime
 /// accept.
 fn replica(port: u32, instance: u32) -> v1::Replica {
     v1::Replica {
@@ -213,7 +215,8 @@ fn replica(port: u32, instance: u32) -> v1::Replica {
     }
 }
 
-/// Returns the match of a key, or `None` if it matches all values, which P4Runtime leaves out.
+/// Returns the match of a key as a message of P4Runtime, or `None` if it matches all values,
+/// because P4Runtime omits such matches.
 fn field_match(
     table: &str,
     field: &config::MatchField,
@@ -262,7 +265,7 @@ fn field_match(
     Ok(Some(v1::FieldMatch { field_id: field.id, field_match_type: Some(form) }))
 }
 
-/// Returns the shortest bytes of a number, which is the form that all servers of P4Runtime accept
+/// Returns a number in as few bytes as possible. All servers of P4Runtime accept this form
 /// (P4Runtime 1.4, section 8.3).
 fn shortest(value: &Bits) -> Vec<u8> {
     without_zeros(value.to_be_bytes())
@@ -274,7 +277,7 @@ fn without_zeros(bytes: Vec<u8>) -> Vec<u8> {
     if kept.is_empty() { vec![0] } else { kept }
 }
 
-/// Returns the shortest bytes of a number in hexadecimal digits with `0x`.
+/// Parses a hexadecimal number with the prefix `0x` into as few bytes as possible.
 fn number(text: &str) -> Result<Vec<u8>, NoUpdate> {
     let wrong = || NoUpdate::Number(text.to_owned());
     let digits = text.strip_prefix("0x").ok_or_else(wrong)?;
@@ -283,7 +286,8 @@ fn number(text: &str) -> Result<Vec<u8>, NoUpdate> {
     bytes(&even).map(without_zeros).ok_or_else(wrong)
 }
 
-/// Returns the bytes of an even number of hexadecimal digits, or `None` if they are none.
+/// Parses hexadecimal digits into bytes, or returns `None` if their number is odd or one of them is
+/// no digit.
 pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = digits
         .chars()
@@ -293,16 +297,17 @@ pub(super) fn bytes(digits: &str) -> Option<Vec<u8>> {
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
-/// An expected packet, with the bits that are compared.
+/// An expected packet, and a mask of the bits that are compared with it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Masked {
     /// The bytes of the packet, with zeros for undefined digits.
     pub(super) payload: Vec<u8>,
-    /// The bits that are defined.
+    /// The mask of the bits that are defined.
     pub(super) mask: Vec<u8>,
 }
 
-/// Returns the bytes of an expected packet, whose undefined digits are `*`.
+/// Parses the hexadecimal digits of an expected packet. The character `*` stands for an undefined
+/// digit.
 pub(super) fn masked(digits: &str) -> Result<Masked, NoUpdate> {
     let wrong = || NoUpdate::Number(digits.to_owned());
     let mask = digits.chars().map(|digit| if digit == '*' { '0' } else { 'f' });

@@ -1,35 +1,40 @@
-//! Generated tests as a message of protocol buffers, `planimeter.testgen.v1.Suite`.
+//! Converts generated tests to a message of protocol buffers, `planimeter.testgen.v1.Suite`.
 
 use p4runtime::proto::testgen as proto;
 use p4runtime::proto::v1::Update;
-use symbolic::generated::{Exchange, Output, Test};
+use symbolic::generated::{Exchange, ExpireTime, Output, Test};
 
 use super::JsonGoal;
 use super::entities::{NoUpdate, bytes, masked};
 
-/// Returns the message of a test with the updates that it needs.
+/// Converts a test, and the updates that configure the switch for it, to a message.
 pub(super) fn test(test: &Test, updates: Vec<Update>) -> Result<proto::Test, NoUpdate> {
     let earlier = test.earlier.iter().map(exchange).collect::<Result<_, _>>()?;
     Ok(proto::Test {
         number: small(test.number),
         goal: test.goal.clone(),
         updates,
-        received: Some(packet(test.port, &test.packet)?),
+        received: Some(packet(test.seconds, test.port, &test.packet)?),
         expected: expected(&test.outputs)?,
         earlier,
+        expire_times: test.expire_times.iter().map(expire_time).collect(),
     })
 }
 
 fn exchange(exchange: &Exchange) -> Result<proto::Exchange, NoUpdate> {
     Ok(proto::Exchange {
-        received: Some(packet(exchange.port, &exchange.packet)?),
+        received: Some(packet(exchange.seconds, exchange.port, &exchange.packet)?),
         expected: expected(&exchange.outputs)?,
     })
 }
 
-fn packet(port: u32, digits: &str) -> Result<proto::Packet, NoUpdate> {
+fn expire_time(time: &ExpireTime) -> proto::ExpireTime {
+    proto::ExpireTime { profile: time.profile, seconds: time.seconds }
+}
+
+fn packet(seconds: u32, port: u32, digits: &str) -> Result<proto::Packet, NoUpdate> {
     let payload = bytes(digits).ok_or_else(|| NoUpdate::Number(digits.to_owned()))?;
-    Ok(proto::Packet { port, payload: payload.into() })
+    Ok(proto::Packet { port, payload: payload.into(), seconds })
 }
 
 fn expected(outputs: &[Output]) -> Result<Vec<proto::Expected>, NoUpdate> {
@@ -44,7 +49,7 @@ fn expected(outputs: &[Output]) -> Result<Vec<proto::Expected>, NoUpdate> {
     outputs.iter().map(expected).collect()
 }
 
-/// Returns the message of a goal with its verdict.
+/// Converts a goal with its verdict to a message.
 pub(super) fn goal(goal: &JsonGoal<'_>) -> proto::Goal {
     let text = |text: Option<&str>| text.unwrap_or_default().to_owned();
     proto::Goal {

@@ -1,4 +1,5 @@
 import queue
+import time
 
 import grpc
 import ptf
@@ -20,6 +21,14 @@ class GeneratedTest(BaseTest):
       config       a device configuration; if both are given, each test pushes them first
     """
 
+    # The seconds by which each packet of a test is late, times its number. An entry whose timeout
+    # is just over is then gone, although clocks differ, and eight packets are less than a second
+    # late.
+    MARGIN = 0.1
+
+    started = None
+    sent = 0
+
     def setUp(self):
         super().setUp()
         self.dataplane = ptf.dataplane_instance
@@ -29,11 +38,13 @@ class GeneratedTest(BaseTest):
             low=int(testutils.test_param_get("election_id", 1))
         )
         address = testutils.test_param_get("grpcaddr", "localhost:9559")
+        # Cleanups run in reverse order, each of them even if others or this method fail.
         self.channel = grpc.insecure_channel(address)
+        self.addCleanup(self.channel.close)
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.written = []
         # The stream stays open as long as the test is the primary controller.
         self.requests = queue.Queue()
+        self.addCleanup(self.requests.put, None)
         self.stream = self.stub.StreamChannel(iter(self.requests.get, None))
         request = p4runtime_pb2.StreamMessageRequest()
         request.arbitration.device_id = self.device_id
@@ -41,13 +52,6 @@ class GeneratedTest(BaseTest):
         self.requests.put(request)
         next(self.stream)
         self.push()
-
-    def tearDown(self):
-        for update in reversed(self.written):
-            self.undo(update)
-        self.requests.put(None)
-        self.channel.close()
-        super().tearDown()
 
     def push(self):
         """Pushes the pipeline, if the parameters name one."""
@@ -76,7 +80,7 @@ class GeneratedTest(BaseTest):
         """Makes a p4.v1.Update, which is undone after the test."""
         update = text_format.Parse(text, p4runtime_pb2.Update())
         self.send_update(update)
-        self.written.append(update)
+        self.addCleanup(self.undo, update)
 
     def undo(self, update):
         """Deletes what was inserted, and resets default actions and registers."""
@@ -87,6 +91,31 @@ class GeneratedTest(BaseTest):
         elif update.entity.HasField("register_entry"):
             update.entity.register_entry.data.bitstring = b"\0"
         self.send_update(update)
+
+    def set_expire_time(self, profile, seconds):
+        """Sets the timeout of an expire time profile, which has none again after the test."""
+        self.expire_time(profile, seconds)
+        self.addCleanup(self.expire_time, profile, 0)
+
+    def expire_time(self, profile, seconds):
+        """Sets the timeout of an expire time profile. Zero stands for no timeout.
+
+        P4Runtime has no message for that, so that tests which need it fail unless a subclass does
+        it in the way of its switch.
+        """
+        raise NotImplementedError(
+            f"the test needs {seconds} s as the timeout of expire time profile {profile}: "
+            "override GeneratedTest.expire_time for this switch"
+        )
+
+    def wait_until(self, seconds):
+        """Waits until a number of seconds has passed since the first packet."""
+        now = time.monotonic()
+        if self.started is None:
+            self.started = now
+        wait = self.started + seconds + self.sent * self.MARGIN - now
+        self.sent += 1
+        time.sleep(max(0, wait))
 
     def send(self, port, digits):
         """Sends a packet to a port of the switch."""

@@ -1,3 +1,5 @@
+//! Tests of the files in which generated tests are written.
+
 use std::collections::BTreeMap;
 use std::io::{Write as _, stderr};
 use std::path::PathBuf;
@@ -8,17 +10,17 @@ use p4runtime::proto::v1::write_request::Atomicity;
 use packetio::pcap::CaptureReader;
 use softswitch::in_process::{InProcessConfig, InProcessSwitch};
 use softswitch::{Path as ExecutionPath, V1ModelSettings};
-use symbolic::generated::Exchange;
+use symbolic::generated::{Exchange, ExpireTime};
 use symbolic::search::{Options, search};
 
 use super::entities::{Masked, NoUpdate, bytes, masked};
 use super::*;
 use crate::program::{Sources, load};
 
-/// A port that no test uses, for the controllers.
+/// A port for the controller, which no test uses otherwise.
 const CPU_PORT: u32 = 0xffff_0000;
 
-/// A program of the repository with its tests.
+/// A program of the repository with its generated tests.
 struct Made {
     path: PathBuf,
     program: Program,
@@ -45,7 +47,7 @@ impl Made {
     }
 }
 
-/// Returns whether the packets are those that a test expects.
+/// Returns whether these packets are the ones that a test expects.
 fn are_expected(test: &Test, mut packets: Vec<(u32, Vec<u8>)>) -> bool {
     for output in &test.outputs {
         let Masked { payload, mask } = masked(&output.digits).expect("digits");
@@ -107,8 +109,8 @@ fn tests_with_strings_are_left_out() {
     assert!(written > 0 && left_out > 0, "{written} are written and {left_out} are left out");
 }
 
-/// A program of Python that runs the tests of a module, with the modules that it imports replaced,
-/// and prints what the tests do.
+/// A Python program that runs a module of tests and prints their actions. Stubs replace the modules
+/// that it imports.
 const RUNNER: &str = r#"
 import runpy
 import sys
@@ -138,7 +140,7 @@ testutils = module(
     verify_no_other_packets=lambda test: print("end"),
 )
 module("ptf", testutils=testutils)
-module("ptf.base_tests", BaseTest=object)
+module("ptf.base_tests", BaseTest=type("BaseTest", (), {"addCleanup": lambda test, *call: None}))
 module("ptf.mask", Mask=Mask)
 module("grpc")
 module("google")
@@ -150,7 +152,89 @@ for name in sorted(found):
     if name.startswith("Test"):
         test = found[name]()
         test.write = lambda text: print("write", text)
+        test.expire_time = lambda profile, time: print("expire_time", profile, f"{time}s")
+        test.wait_until = lambda time: print("at", f"{time}s")
         test.runTest()
+"#;
+
+/// A Python program that runs a test on a simulated switch, which refuses to delete one of three
+/// entries.
+const REFUSING: &str = r#"
+import runpy
+import sys
+import types
+import unittest
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    sys.modules[name] = made
+    return made
+
+
+class Bag:
+    def __init__(self, **members):
+        self.__dict__.update(members)
+
+    def __getattr__(self, name):
+        self.__dict__[name] = Bag()
+        return self.__dict__[name]
+
+    def CopyFrom(self, other):
+        pass
+
+
+class Update(Bag):
+    INSERT, DELETE = 1, 2
+
+
+class Stub:
+    def __init__(self, channel):
+        pass
+
+    def StreamChannel(self, requests):
+        return iter([None])
+
+    def Write(self, request):
+        update = request.updates[0]
+        is_deleted = update.type == Update.DELETE
+        print("delete" if is_deleted else "insert", update.name)
+        if is_deleted and update.name == "b":
+            raise RuntimeError("refused")
+
+
+def parse(text, update):
+    update.name, update.type = text, Update.INSERT
+    return update
+
+
+testutils = module("ptf.testutils", test_param_get=lambda name, default: default)
+module("ptf", testutils=testutils, dataplane_instance=Bag(flush=lambda: None))
+module("ptf.base_tests", BaseTest=unittest.TestCase)
+module("ptf.mask", Mask=None)
+module("grpc", insecure_channel=lambda address: Bag(close=lambda: print("closed")))
+module("google")
+module("google.protobuf", text_format=Bag(Parse=parse))
+module("p4")
+messages = Bag(
+    Update=Update,
+    Uint128=Bag,
+    StreamMessageRequest=Bag,
+    WriteRequest=lambda: Bag(updates=[]),
+)
+module("p4.v1", p4runtime_pb2=messages, p4runtime_pb2_grpc=Bag(P4RuntimeStub=Stub))
+
+
+class Test(runpy.run_path(sys.argv[1])["GeneratedTest"]):
+    def runTest(self):
+        for name in "abc":
+            self.write(name)
+
+
+result = unittest.TestResult()
+Test().run(result)
+print("errors", len(result.errors))
 "#;
 
 /// Runs Python with arguments, and returns what it prints, or `None` if there is no Python.
@@ -199,6 +283,22 @@ fn the_module_for_ptf_does_what_the_tests_say() {
         assert_eq!(lines.next(), Some("end"));
     }
     assert_eq!(lines.next(), None);
+}
+
+#[test]
+fn the_module_for_ptf_undoes_all_writes_even_if_one_is_refused() {
+    let made = Made::new("router.p4");
+    let directory = tempfile::tempdir().expect("a directory");
+    made.suite().write(directory.path(), Format::Ptf).expect("it is written");
+    let module = directory.path().join("tests.py");
+    let module = module.to_str().expect("a name in UTF-8");
+    let Some(printed) = python(&["-c", REFUSING, module]) else { return };
+    let lines: Vec<&str> = printed.lines().collect();
+    let expected = [
+        "insert a", "insert b", "insert c", "delete c", "delete b", "delete a", "closed",
+        "errors 1",
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]
@@ -300,8 +400,79 @@ fn all_forms_have_the_packets_of_a_sequence_in_order() {
     assert_eq!(frames, 3);
 }
 
+/// Returns a test of three packets that arrive after 0, 4 and 9 seconds.
+fn with_times() -> Test {
+    let (made, at) = sequences();
+    let mut test = made.report.tests.get(at).expect("the test").clone();
+    test.expire_times = vec![ExpireTime { profile: 1, seconds: 5 }];
+    let earlier = test.earlier.get_mut(1).expect("a second packet");
+    (earlier.seconds, test.seconds) = (4, 9);
+    test
+}
+
+#[test]
+fn all_forms_have_the_times_of_packets() {
+    let test = with_times();
+    let stf = test.stf();
+    let of_time: Vec<&str> = stf
+        .lines()
+        .filter(|line| line.starts_with("at ") || line.starts_with("expire_time "))
+        .collect();
+    assert_eq!(of_time, ["expire_time 1 5s", "at 0s", "at 4s", "at 9s"], "{stf}");
+    let parsed = stf::Script::parse(&stf);
+    assert!(parsed.is_ok(), "{parsed:?}\n{stf}");
+
+    let message = message::test(&test, Vec::new()).expect("a message");
+    let set: Vec<(u32, u32)> =
+        message.expire_times.iter().map(|time| (time.profile, time.seconds)).collect();
+    assert_eq!(set, [(1, 5)]);
+    let earlier = message.earlier.iter().filter_map(|exchange| exchange.received.as_ref());
+    let seconds: Vec<u32> =
+        earlier.chain(message.received.as_ref()).map(|packet| packet.seconds).collect();
+    assert_eq!(seconds, [0, 4, 9]);
+
+    let json = serde_json::to_value(&test).expect("JSON");
+    assert_eq!(json["expire_times"], serde_json::json!([{ "profile": 1, "seconds": 5 }]));
+    assert_eq!((&json["earlier"][1]["seconds"], &json["seconds"]), (&4.into(), &9.into()));
+    // Where no time passes, JSON has no word of it.
+    assert_eq!(json["earlier"][0].get("seconds"), None);
+
+    // The next test begins when this one is over.
+    let mut next = test.clone();
+    (next.number, next.seconds) = (test.number + 1, 0);
+    next.earlier.iter_mut().for_each(|exchange| exchange.seconds = 0);
+    let captures = captures::captures(&[test.clone(), next]).expect("captures");
+    let mut times: Vec<u64> = Vec::new();
+    for (name, capture) in &captures {
+        if name.starts_with("in-") {
+            times.extend(times_of(capture));
+        }
+    }
+    times.sort_unstable();
+    let start = u64::try_from(test.number).expect("a small number") * 1_000;
+    let milliseconds = [0, 4_001, 9_002, 10_000, 10_001, 10_002].map(|after| start + after);
+    assert_eq!(times, milliseconds.map(|time| time * 1_000_000));
+
+    let directory = tempfile::tempdir().expect("a directory");
+    let module = directory.path().join("tests.py");
+    fs::write(&module, ptf::module("test.p4", &[(&test, Vec::new())])).expect("it is written");
+    let module = module.to_str().expect("a name in UTF-8");
+    let Some(printed) = python(&["-c", RUNNER, module]) else { return };
+    let words = ["expire_time ", "at ", "packet ", "expect "];
+    let is_printed = |line: &&str| words.iter().any(|word| line.starts_with(*word));
+    let expected: Vec<&str> = stf.lines().filter(is_printed).chain(["end"]).collect();
+    assert_eq!(printed.lines().collect::<Vec<_>>(), expected);
+}
+
 /// Returns the number of frames of a capture, whose times must not decrease.
 fn frames_of(capture: &[u8]) -> usize {
+    let times = times_of(capture);
+    assert!(times.is_sorted(), "{times:?}");
+    times.len()
+}
+
+/// Returns the times of the frames of a capture in nanoseconds.
+fn times_of(capture: &[u8]) -> Vec<u64> {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("one.pcap");
     fs::write(&file, capture).expect("it is written");
@@ -310,6 +481,5 @@ fn frames_of(capture: &[u8]) -> usize {
     while let Some(frame) = reader.next_frame().expect("a frame") {
         times.push(frame.timestamp.expect("a time"));
     }
-    assert!(times.is_sorted(), "{times:?}");
-    times.len()
+    times
 }

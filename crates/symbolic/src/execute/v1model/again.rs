@@ -1,4 +1,4 @@
-//! Further passes: the metadata that a packet preserves.
+//! The metadata that a packet preserves when it passes through the program again.
 
 use super::Values;
 use crate::execute::{Executor, Fill};
@@ -7,8 +7,8 @@ use architectures::MetadataField;
 use ir::{AnnotationBody, AnnotationValue, Type, TypeId};
 
 impl Executor<'_> {
-    /// Returns the metadata of a packet that enters ingress again. They are zero, except for the
-    /// fields of the field list and the instance type.
+    /// Returns the initial metadata of a packet that enters ingress again. Fields are zero, except
+    /// those of the preserved field list and the instance type.
     pub(super) fn preserved(
         &mut self,
         (instance_type, list): (u64, Term),
@@ -47,8 +47,8 @@ impl Executor<'_> {
         (metadata, standard)
     }
 
-    /// Collects the fields that are annotated with `@field_list`: the number of the list, and the
-    /// leaves.
+    /// Collects the fields that are annotated with `@field_list`, each with the number of the list
+    /// and the positions of its leaves.
     fn listed(&self, type_id: TypeId, base: usize, lists: &mut Vec<(u32, usize, usize)>) {
         let Type::Composite(_) = self.program.types.get(type_id) else { return };
         let Some(composite) = self.program.types.composite(type_id) else { return };
@@ -65,8 +65,8 @@ impl Executor<'_> {
     }
 }
 
-/// Returns the numbers of the lists that an annotation `@field_list` names. They may be written
-/// with a width.
+/// Returns the numbers of the field lists that an annotation `@field_list` names. They may be
+/// written with a width, as in `8w1`.
 fn numbers(body: &AnnotationBody) -> Vec<u32> {
     match body {
         AnnotationBody::Expressions(values) => values

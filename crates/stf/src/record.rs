@@ -1,5 +1,5 @@
 //! Records the packets that a script expects and those that the switch sends, by port. They are
-//! compared at the end.
+//! compared when the script ends.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +14,7 @@ use super::{Failure, StfError, report};
 use pipeline::RunError;
 
 /// The expected packets and the packets sent during one run of a script.
-pub(super) struct Books {
+pub(super) struct PacketRecord {
     pub(super) now: Duration,
     /// Whether a command was executed after the last packet. It is also true before the first
     /// packet.
@@ -27,35 +27,37 @@ pub(super) struct Books {
     /// The ports that the script mentions. Packets on other ports are ignored, unless
     /// [`Options::every_port`] is set.
     ports: BTreeSet<u32>,
-    /// The packets that the previous packet caused: the port of each, and its position in `got`.
+    /// The packets that the previous packet of the script caused: for each, its port and its
+    /// position in `got`.
     last_outputs: Vec<(u32, usize)>,
-    /// The lines of the packets for which the switch sent nothing.
+    /// The lines of the packets because of which the switch sent nothing.
     gone: Vec<usize>,
     /// The line of the last packet of the script.
     pub(super) last_line: Option<usize>,
-    /// The arrivals of the next packet that `at` has set.
+    /// The arrival times of the next packet, as an `at` statement has set them.
     next: Option<Arrivals>,
-    /// The lines of packets that must leave by no port, although their copies still wait.
+    /// The lines of packets that must not leave by any port (`no_packet`). Copies of them may still
+    /// be in queues.
     silent: BTreeSet<usize>,
     /// Whether the script has any `expect` or `no_packet` statement.
     expects: bool,
-    /// The checks of delays and packets.
+    /// The checks of delays and of numbers of packets.
     tallies: Vec<Tally>,
-    /// The fates of the packets of sources, by the line of the source and as text, with the number
-    /// of packets and their delays.
+    /// The packets of sources, grouped by the line of the source and by a text that describes what
+    /// became of them.
     fates: BTreeMap<(usize, String), Fate>,
-    /// The hash of what switches sent for packets of sources.
+    /// The hash of the packets that switches sent because of the packets of sources.
     hash: DefaultHasher,
 }
 
-/// The packets of a source that have the same fate.
+/// The packets of a source that ended in the same way.
 struct Fate {
     packets: u64,
-    /// The smallest and the largest delay of those that left a queue.
+    /// The smallest and the largest delay of the packets that have waited in a queue.
     delays: Option<(Duration, Duration)>,
 }
 
-impl Books {
+impl PacketRecord {
     pub(super) fn new() -> Self {
         Self {
             now: Duration::ZERO,
@@ -82,21 +84,21 @@ impl Books {
         self.tallies.push(Tally::new(line, check.clone()));
     }
 
-    /// Counts a packet that leaves a network in all checks.
+    /// Counts a packet that leaves a network in all checks that concern it.
     pub(super) fn measure(&mut self, departed: &Departed<'_>) {
         for tally in &mut self.tallies {
             tally.count(departed);
         }
     }
 
-    /// Adds to the hash what a switch sends for a packet of a source.
+    /// Adds to the hash what a switch sends because of a packet of a source.
     pub(super) fn hash_sent(&mut self, sent: impl Hash) {
         sent.hash(&mut self.hash);
         self.report.source_hash = self.hash.finish();
     }
 
-    /// Counts a packet of the source at `line` with its fate, and with its delay if it left a
-    /// queue.
+    /// Counts a packet of the source at `line`. `text` describes what became of it, and `delay` is
+    /// its delay if it has waited in a queue.
     pub(super) fn fate(&mut self, line: usize, text: String, delay: Option<Duration>) {
         let fate = self.fates.entry((line, text)).or_insert(Fate { packets: 0, delays: None });
         fate.packets += 1;
@@ -106,15 +108,14 @@ impl Books {
         }
     }
 
-    /// Takes out the arrivals that the last `at` has set, for a source. Without an `at`, it sends
-    /// one packet at the time that the script has reached.
+    /// Removes and returns the arrival times that the last `at` has set, for use by a source.
+    /// Without an `at`, the source sends one packet at the time that the script has reached.
     pub(super) fn source_arrivals(&mut self) -> Arrivals {
         let now = Arrivals { first: self.now, every: Duration::ZERO, times: 1 };
         self.next.take().unwrap_or(now)
     }
 
-    /// Advances the time to the next arrival that `at` has set, if there is one. Returns whether
-    /// there was.
+    /// Advances the time to the next arrival that `at` has set. Returns false if there is none.
     pub(super) fn advance_to_arrival(&mut self) -> bool {
         let Some(Arrivals { first, every, times }) = self.next.take() else { return false };
         self.now = first;
@@ -123,7 +124,7 @@ impl Books {
         true
     }
 
-    /// Sets the times at which the next packet arrives.
+    /// Sets the times at which the packet of the next `packet` statement arrives.
     pub(super) fn at(&mut self, arrivals: Arrivals) -> Result<(), StfError> {
         if arrivals.first < self.now {
             return Err(StfError::BackInTime { at: arrivals.first, now: self.now });
@@ -132,7 +133,7 @@ impl Books {
         Ok(())
     }
 
-    /// Advances the time to a statement that takes effect at `at`.
+    /// Advances the time to `at`, at which the next statement takes effect.
     pub(super) fn pass_to(&mut self, at: Duration) -> Result<(), StfError> {
         if at < self.now {
             return Err(StfError::BackInTime { at, now: self.now });
@@ -144,11 +145,11 @@ impl Books {
         Ok(())
     }
 
-    /// Returns how many times the next packet arrives.
+    /// Returns the number of times that the packet of the next `packet` statement arrives.
     pub(super) fn arrivals(&mut self) -> u32 {
         let times = self.next.map_or(1, |next| next.times);
         if times == 0 {
-            // The `at` concerns only the next statement, also if that does nothing.
+            // An `at` applies only to the next statement, even if that statement has no effect.
             self.next = None;
         }
         times
@@ -166,13 +167,13 @@ impl Books {
         self.last_outputs.clear();
     }
 
-    /// Records the packets that the switch sends because of the packet at `line`. Each comes with
-    /// its port, its bytes, and whether the switch recirculated, resubmitted or cloned it.
+    /// Records the packets that the switch sends because of the packet at `line`. Each has its
+    /// port, its bytes, and a flag for whether the switch recirculated, resubmitted or cloned it.
     pub(super) fn leaves(&mut self, line: usize, outputs: Vec<(u32, Vec<u8>, bool)>) {
         if outputs.is_empty() {
             self.gone.push(line);
         }
-        // Several packets arrive before the first of a burst leaves.
+        // In a burst, several packets arrive before the outputs of the first one leave.
         self.last_outputs.clear();
         for (port, packet, went_round) in outputs {
             self.report.sent.push((self.now, port, packet.clone()));
@@ -193,12 +194,12 @@ impl Books {
             self.report.failures.push(failure);
             return;
         }
-        // Queues may reorder packets, but do so by rule: the order is compared as it is.
+        // Queues reorder packets by fixed rules, so unlike on BMv2 the order is compared exactly.
         let output = Output { cause: line, packet, batch: self.batch, went_round: false };
         self.got.entry(port).or_default().push(output);
     }
 
-    /// Records that the packet at `line` must leave by no port, now and later.
+    /// Records that the packet at `line` must not leave by any port, now or later.
     pub(super) fn no_packet_of(&mut self, line: usize) {
         self.expects = true;
         self.silent.insert(line);
@@ -213,12 +214,13 @@ impl Books {
         }
     }
 
-    /// Records that no copy of the packet at `line` has left.
+    /// Records that the packet at `line` has ended without any copy of it leaving the network.
     pub(super) fn vanishes(&mut self, line: usize) {
         self.gone.push(line);
     }
 
-    /// Records that the program could not process the packet at `line`, so that it caused none.
+    /// Records that the program failed to process the packet at `line`, which therefore caused no
+    /// output.
     pub(super) fn fails(&mut self, line: usize, error: RunError) {
         self.last_outputs.clear();
         self.report.failures.push(Failure::Run { line, error });
@@ -230,7 +232,7 @@ impl Books {
         self.expected.entry(port).or_default().push(Expectation { line, pattern });
     }
 
-    /// Records a failure for each packet that the previous packet caused, because the script
+    /// Records a failure for each output packet that the previous packet caused, because the script
     /// expects none.
     pub(super) fn no_packet(&mut self) {
         self.expects = true;
@@ -248,7 +250,7 @@ impl Books {
         }
     }
 
-    /// Reports the fates of the packets of sources, and the results of checks.
+    /// Adds to the report what became of the packets of sources, and the results of checks.
     fn finish_measurements(&mut self) {
         for ((line, text), Fate { packets, delays }) in std::mem::take(&mut self.fates) {
             let packets = match packets {
@@ -278,7 +280,8 @@ impl Books {
     pub(super) fn finish(mut self, options: Options) -> Report {
         self.finish_measurements();
         if !self.expects {
-            // A script without expectations is run to see what becomes of its packets.
+            // A script without expectations is run to find out what becomes of its packets, so this
+            // is reported.
             let gone = self.gone.iter();
             let notes = gone.map(|line| (*line, "the packet left by no port".to_owned()));
             self.report.notes.extend(notes);
