@@ -30,10 +30,10 @@ use crate::threshold::{self, Metric};
 use crate::{interrupt, program};
 pub(crate) use arguments::Arguments;
 use point::{Audience, Subject, Traffic};
-pub(crate) use point::{made, stage_name};
+pub(crate) use point::{SOLVING, made, stage_name};
 
-/// The file name and the source of the P4 program that the paper on tables written by packets
-/// evaluates. It is measured if the user names no program.
+/// The file name and the source of the P4 program that Simon et al. (ANCS 2021) evaluate, whose
+/// packets write its table. It is measured if the user names no program.
 pub(crate) const PAPER: (&str, &str) =
     ("entry_update.p4", include_str!("../../../programs/entry_update.p4"));
 
@@ -171,8 +171,8 @@ fn program(arguments: &Arguments) -> Result<(String, Program), Failure> {
     }
 }
 
-/// Compiles the P4 program that the paper on tables written by packets evaluates, and prints the
-/// messages of the compiler. Returns the file name of the program and the program.
+/// Compiles the P4 program that Simon et al. (ANCS 2021) evaluate, whose packets write its table,
+/// and prints the messages of the compiler. Returns the file name of the program and the program.
 pub(crate) fn paper(options: &p4lang::preprocess::Options) -> Result<(String, Program), Failure> {
     let (name, text) = PAPER;
     let compiled = with_large_stack(|| compile_text(name, text, options, &MemoryFiles::default()))
@@ -192,7 +192,8 @@ fn traffics(arguments: &Arguments) -> Result<Vec<Traffic>, Failure> {
         return Ok(vec![Traffic::Given(packets(path)?)]);
     }
     let (packet_size, seed) = (arguments.traffic.packet_size(), arguments.seed());
-    let made = |flows| Traffic::Made(Wanted { flows, packet_size, seed });
+    let solving = arguments.traffic.solving();
+    let made = |flows| Traffic::Made { wanted: Wanted { flows, packet_size, seed }, solving };
     Ok(arguments.traffic.entries()?.into_iter().map(made).collect())
 }
 

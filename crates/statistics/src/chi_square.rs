@@ -8,8 +8,9 @@ pub struct GoodnessOfFit {
     pub statistic: f64,
     /// The number of degrees of freedom: one less than the number of categories.
     pub freedom: u32,
-    /// The probability that counts with the expected shares differ from them at least as much. It
-    /// is an approximation, which is customary if each expected count is 5 or more.
+    /// The probability that random counts with the expected shares differ from these shares at
+    /// least as much as the observed counts do. It is an approximation, which is customary if each
+    /// expected count is 5 or more.
     pub probability: f64,
 }
 

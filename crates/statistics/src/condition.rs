@@ -83,7 +83,7 @@ impl fmt::Display for ConditionError {
 impl std::error::Error for ConditionError {}
 
 impl Condition {
-    /// Parses a condition on one of `metrics`, whose names may have a part in parentheses. If
+    /// Parses a condition on one of `metrics`. Their names may end in a part in parentheses. If
     /// `changes` is true, a limit may be relative to a base.
     ///
     /// # Errors

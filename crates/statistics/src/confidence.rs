@@ -21,6 +21,14 @@ impl Confidence {
         self.0
     }
 
+    /// Returns the confidence level of each of `count` intervals that all hold together with at
+    /// least this confidence: each may be wrong with an equal share of the remaining probability
+    /// (the method of Bonferroni).
+    #[must_use]
+    pub fn of_each(self, count: usize) -> Self {
+        Self(1.0 - (1.0 - self.0) / count.max(1) as f64)
+    }
+
     /// Returns the probability that the true value lies above the interval, which equals the
     /// probability that it lies below.
     pub(crate) fn tail(self) -> f64 {
@@ -56,6 +64,13 @@ mod tests {
                 .into_iter()
                 .all(|level| Confidence::new(level).is_none())
         );
+    }
+
+    #[test]
+    fn intervals_that_hold_together_share_the_probability_of_an_error() {
+        assert_eq!(Confidence::P95.of_each(1), Confidence::P95);
+        assert_eq!(Confidence::P95.of_each(0), Confidence::P95);
+        assert!((Confidence::P95.of_each(20).level() - 0.9975).abs() < 1e-12);
     }
 
     #[test]

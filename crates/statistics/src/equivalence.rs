@@ -14,7 +14,7 @@ use crate::mean::{mean, standard_deviation, student_t};
 use crate::region::{Overlap, Region};
 use crate::unit::Unit;
 
-/// The least number of rounds (repetitions of a measurement) from which a figure is judged.
+/// The least number of rounds (repetitions of a measurement) that are needed to judge a figure.
 pub const FEWEST_ROUNDS: usize = 3;
 
 /// The two nested regions by which a measured figure is compared with a published one.
@@ -48,10 +48,10 @@ impl std::error::Error for NotNested {}
 /// The result of comparing the interval of a measurement with a [`Criterion`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Agreement {
-    /// The interval contains numbers of the shape and numbers outside of it, so that only more
-    /// rounds can decide.
+    /// Some numbers of the interval are in the shape and others are not, so that more rounds are
+    /// needed to decide.
     Undecided,
-    /// The interval contains no number of the shape.
+    /// No number of the interval is in the shape.
     Contradicted,
     /// The interval lies in the equivalent region.
     Equivalent,
@@ -72,8 +72,8 @@ impl Criterion {
         }
     }
 
-    /// Returns the criterion for a figure of which no value is published, but only the shape, such
-    /// as "faster than before".
+    /// Returns the criterion for a figure whose value is not published, but only its shape, such as
+    /// "faster than before".
     pub fn of_shape(shape: Region) -> Self {
         Self { equivalent: None, shape }
     }

@@ -1,5 +1,5 @@
-//! Decides whether the longest delays of a function are caused by the function or by a host that
-//! stood still.
+//! Decides whether the longest delays of a function are caused by the function itself, or by stalls
+//! of the host on which it was measured.
 //!
 //! A *control window* of fixed work follows every packet. Stalls of the host affect control windows
 //! and packets alike, in proportion to the time for which each is exposed. Control windows are
@@ -20,11 +20,13 @@ use crate::confidence::{Confidence, Interval};
 use crate::order::Ordered;
 use crate::proportion::proportion;
 
-/// The share by which a control window must exceed the median of all control windows to be slow.
+/// A control window is slow if it exceeds the median of all control windows by more than this
+/// share.
 const SLOW: f64 = 0.05;
 
-/// The ratio between the frequencies of late packets and of late control windows above which the
-/// function itself causes the tail. If the function causes no tail, the ratio is about 1.
+/// The largest ratio of the frequency of late packets to that of late control windows at which the
+/// host may cause the tail. Above it, the function itself causes the tail. If the function causes
+/// no tail, the ratio is about 1.
 const OWN_TAIL: f64 = 2.0;
 
 /// The number of samples that the bootstrap draws.
@@ -75,11 +77,11 @@ pub enum TailOrigin {
 /// A comparison of how often packets and control windows are late.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tail {
-    /// The number of packets whose delay exceeds the median of all packets by more than this
-    /// median.
+    /// The number of late packets: those whose delay is more than twice the median delay of all
+    /// packets.
     pub late_packets: u64,
-    /// The number of control windows that exceed the median of all control windows by more than the
-    /// packets' median.
+    /// The number of late control windows: those that exceed the median of all control windows by
+    /// more than the median delay of packets.
     pub late_controls: u64,
     /// The number of late packets per second of exposure, divided by the number of late control
     /// windows per second of exposure. If no control window was late, half a window counts as late.
@@ -99,8 +101,8 @@ pub struct ExposedQuantile {
     pub is_attributed: bool,
 }
 
-/// The numbers of late packets and control windows in one repetition, and the numbers of all of
-/// them.
+/// The numbers of late packets and of late control windows in one repetition, and the numbers of
+/// all packets and control windows in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Late {
     packets: u64,
@@ -216,14 +218,16 @@ impl Exposure {
         packets / controls / self.exposure_ratio(late)
     }
 
-    /// Returns the total time for which packets were exposed, divided by that of control windows.
+    /// Returns the total time for which packets were exposed to stalls of the host, divided by that
+    /// of control windows.
     fn exposure_ratio(&self, late: Late) -> f64 {
         let packets = late.all_packets as f64 * self.packet_median;
         packets / (late.all_controls as f64 * self.control_median)
     }
 
     fn ratio_interval(&self, late: &[Late], sum: Late, seed: u64) -> Interval {
-        // Among all late windows, the share p of packets satisfies p / (1 - p) = ratio x exposure.
+        // Among all late windows, the share p that are packets satisfies p / (1 - p) = ratio x
+        // exposure.
         let events = sum.packets + sum.controls;
         let Some(share) = proportion(sum.packets, events, Confidence::P99) else {
             return Interval { low: 0.0, high: f64::INFINITY };

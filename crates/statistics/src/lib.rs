@@ -7,9 +7,9 @@
 //!   holds for any distribution, and an end is absent if there are too few samples to bound the
 //!   tail. A percentile cannot be stated without a sample beyond it ([`can_state`]).
 //! * **Proportions** ([`proportion`]) have the interval of Clopper and Pearson, whose confidence is
-//!   never below the stated one, even if no event was observed. Those of several shares of one whole
-//!   ([`shares`]) hold together, and the chi-square test ([`goodness_of_fit`]) compares the shares
-//!   with those that are expected.
+//!   never below the stated one, even if no event was observed. Those of several shares of one
+//!   whole ([`shares`]) hold together, and the chi-square test ([`goodness_of_fit`]) compares the
+//!   shares with those that are expected.
 //! * **Spreads** ([`Spread`]) summarise a few trials of a benchmark by the median, the lowest and
 //!   the highest value.
 //! * **Conditions** ([`Condition`]) decide whether a figure is good enough, either by itself or
@@ -19,6 +19,9 @@
 //!   rate, a time or a ratio is that of its logarithms ([`Noise`]), because such figures are
 //!   positive and their noise multiplies them; that of a share or a difference is Student's
 //!   interval as it is.
+//! * **Costs** of the kinds of parts of a piece of work ([`AdditiveFit`]) are fitted to measured
+//!   sums, robustly. Predictions have an interval from observations that the fit did not see, and
+//!   say if the observations do not determine them.
 //! * **Stalls of the host** ([`exposure`]) are distinguished from delays of a function by control
 //!   windows beside every packet.
 //!
@@ -42,6 +45,7 @@
 //! because other implementations need a number of steps proportional to the number of samples, or
 //! stop before they converge.
 
+mod additive;
 mod beta;
 mod chi_square;
 mod condition;
@@ -58,6 +62,7 @@ mod region;
 mod spread;
 mod unit;
 
+pub use additive::{AdditiveFit, LargestPrediction, Observation, Prediction};
 pub use chi_square::{GoodnessOfFit, goodness_of_fit};
 pub use condition::{Comparison, Condition, ConditionError, Limit};
 pub use confidence::{Confidence, Interval};

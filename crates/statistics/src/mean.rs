@@ -80,8 +80,8 @@ impl Estimate {
         })
     }
 
-    /// Returns the estimate with the largest value that its figure can have, such as the CPU usage
-    /// of a host with a known number of cores.
+    /// Returns the estimate with an upper limit of its figure, such as the CPU usage of a host with
+    /// a known number of cores.
     pub fn at_most(self, most: f64) -> Self {
         Self { most: Some(most), ..self }
     }
@@ -143,10 +143,10 @@ impl fmt::Display for Estimate {
 /// The difference between two means, with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// The mean of the other side less the mean of the base.
+    /// The mean of the compared figure minus the mean of the base.
     pub mean: f64,
-    /// Half the width of the 95 % confidence interval of the difference, or `None` if either side
-    /// has only one repetition.
+    /// Half the width of the 95 % confidence interval of the difference, or `None` if one of the
+    /// two figures has only one repetition.
     pub ci95: Option<f64>,
 }
 

@@ -77,7 +77,8 @@ impl<T: Copy> Ordered<T> {
 ///
 /// At least one sample must lie beyond the percentile: n (1 - share) >= 1, so p99.9 needs 1,000
 /// samples. With fewer samples, the percentile would equal the largest sample, which does not
-/// describe the tail. All verbs show a dash, or no value, for a percentile that cannot be stated.
+/// describe the tail. All commands of Planimeter show a dash, or no value, for a percentile that
+/// cannot be stated.
 pub fn can_state(share: f64, samples: u64) -> bool {
     // In binary floating point, 100 (1 - 0.99) is slightly below 1.
     samples as f64 * (1.0 - share) >= 1.0 - 1e-9

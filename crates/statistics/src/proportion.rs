@@ -20,13 +20,15 @@ pub fn proportion(successes: u64, trials: u64, confidence: Confidence) -> Option
     Some(Interval { low, high })
 }
 
-/// Returns intervals of the shares of one whole that counts belong to, which all hold together with
-/// at least the stated confidence: each is that of [`proportion`] with its share of the remaining
-/// probability (the method of Bonferroni). Returns `None` without counts.
+/// Returns a confidence interval for the share of each count in the sum of all counts. All
+/// intervals hold together with at least the stated confidence ([`Confidence::of_each`]). Returns
+/// `None` if there are no counts.
 pub fn shares(counts: &[u64], confidence: Confidence) -> Option<Vec<Interval>> {
     let all = counts.iter().sum();
-    let each = 1.0 - (1.0 - confidence.level()) / counts.len() as f64;
-    let each = Confidence::new(each)?;
+    if counts.is_empty() {
+        return None;
+    }
+    let each = confidence.of_each(counts.len());
     counts.iter().map(|count| proportion(*count, all, each)).collect()
 }
 

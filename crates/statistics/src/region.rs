@@ -1,4 +1,4 @@
-//! Regions: the sets of numbers from which a measured figure is judged.
+//! Regions: sets of numbers with which a measured figure is compared.
 
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
@@ -20,9 +20,9 @@ pub struct Region {
 pub enum Overlap {
     /// The interval lies in the region.
     Inside,
-    /// The interval contains numbers of the region and numbers outside of it.
+    /// Some numbers of the interval are in the region, and others are not.
     Partial,
-    /// The interval contains no number of the region.
+    /// No number of the interval is in the region.
     Disjoint,
 }
 

@@ -1,9 +1,9 @@
 //! The expected outputs of each flow, which the reference interpreter determines, and the
 //! comparison with actual outputs.
 //!
-//! A flow repeats one packet. After all flows have been seen once, the output of most flows no
-//! longer changes: an entry that a packet reads and writes then holds what this flow wrote the last
-//! time. Every packet of such a flow is checked in a timed run.
+//! A flow repeats one packet. After a packet of every flow has been processed once, the output of
+//! most flows no longer changes: a table entry that a packet reads and writes then holds the value
+//! that the same flow wrote before. Every packet of such a flow is checked in a timed run.
 //!
 //! Three kinds of outputs are compared with those of the interpreter only packet by packet, in a
 //! separate run without a clock:
@@ -12,7 +12,8 @@
 //! * outputs of flows that write an entry which other flows use;
 //! * outputs of flows whose packets draw random numbers, even if two draws happened to agree.
 //!
-//! In the separate run, both paths draw the same numbers, so every difference is an error.
+//! In the separate run, the interpreter and the other execution path draw the same random numbers,
+//! so every difference is an error.
 
 use crate::method::Variant;
 use crate::traffic::Workload;
@@ -91,11 +92,11 @@ impl Expected {
         if depends_on_history(workload) {
             return Ok(Self::unknown());
         }
-        // With every update method, the entries finally have the same values. This method writes
-        // them immediately.
+        // All update methods lead to the same final values of entries. This method writes them
+        // immediately.
         let switch = workload.switch(Variant::Method(UpdateMethod::Pointer))?;
-        // Entries start with values that no flow has left, so the first lap is not compared with
-        // the others. Each lap draws other random numbers.
+        // Before the first lap, entries have values that no packet wrote, so the outputs of the
+        // first lap are not compared with those of the others. Each lap draws other random numbers.
         let mut laps: [Vec<Option<Digest>>; LAPS] = Default::default();
         let mut packets = HashSet::new();
         let mut draws = vec![false; flows];
@@ -127,7 +128,8 @@ impl Expected {
         Ok(Self { outputs, packets: all.then_some(packets), random })
     }
 
-    /// Returns expected outputs of which none is known, so that nothing is checked.
+    /// Returns the record of expected outputs in which no output is known, so that nothing is
+    /// checked.
     pub(crate) fn unknown() -> Self {
         Self { outputs: Vec::new(), packets: None, random: 0 }
     }
@@ -207,9 +209,9 @@ pub(crate) fn compare(
     Ok(result)
 }
 
-/// Returns whether a packet's output may depend on earlier packets in another way than through the
-/// table entries that the packet itself writes. Meters without rates are not such a way: for them
-/// every packet is green.
+/// Returns whether a packet's output may depend on earlier packets by other means than the table
+/// entries that the packet itself writes. Meters without rates are no such means, because every
+/// packet is green for them.
 fn depends_on_history(workload: &Workload) -> bool {
     let program = workload.program();
     let keeps = |extern_type: &ExternType| {

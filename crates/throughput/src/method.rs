@@ -8,12 +8,12 @@ use pipeline::{Core, Switch};
 use std::sync::Arc;
 use tables::{DigestLoop, DigestSender};
 
-/// The free space in the message queue to the controller below which a worker waits. Several
-/// workers may find the same free space at the same time, so the margin is as large as the number
-/// of workers can be.
+/// The smallest number of free places in the message queue to the controller with which a worker
+/// continues. Several workers may find the same free place at the same time, so this margin is as
+/// large as the number of workers can be.
 const MARGIN: u64 = 256;
 
-/// The change that is made to the program of a workload before it is measured.
+/// A change that is made to the program of a workload before it is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// No change: the program is measured as it was written.
@@ -40,8 +40,8 @@ impl Variant {
 }
 
 /// Returns the program with this update method for all tables whose entries packets change. With
-/// the method `Change`, each such table has two replicas, as in the paper. Only with
-/// the method `Pointer`, tables keep their locks on entries and their replicas for each worker.
+/// the method `Change`, each such table has two replicas, as in the paper. Only the method
+/// `Pointer` keeps the locks on entries, and the replica that each worker has.
 fn with_update_method(mut program: Program, method: UpdateMethod) -> Program {
     let actions = std::mem::take(&mut program.actions);
     for table in &mut program.tables {
@@ -78,8 +78,8 @@ fn is_written(actions: &[ir::Action], table: &Table) -> bool {
 pub(crate) struct Delivered {
     /// The number of update messages after which no table entry was written.
     pub(crate) unwritten: u64,
-    /// The number of update messages that overwrote a newer value than the packet that caused the
-    /// message had found.
+    /// The number of update messages that overwrote a newer value: one that was written after the
+    /// packet which caused the message had read the entry.
     pub(crate) overwritten: u64,
 }
 
@@ -112,8 +112,8 @@ impl Changes {
         Ok(Self { method, controller })
     }
 
-    /// Sends the entry changes that the last packets requested to the controller. Waits while too
-    /// many messages are on their way.
+    /// Sends the changes of table entries that the last packets requested to the controller. Waits
+    /// while too many messages to the controller have not returned yet.
     pub(crate) fn deliver(&self, core: &Core) {
         let Some((_, sender)) = &self.controller else { return };
         for change in core.take_entry_changes() {
@@ -124,8 +124,8 @@ impl Changes {
         }
     }
 
-    /// Waits until the switch has applied all messages that are on their way, and returns the
-    /// numbers of failures.
+    /// Waits until the switch has applied all changes that were sent to the controller, and returns
+    /// the numbers of failed ones.
     pub(crate) fn settle(&self) -> Delivered {
         let Some((digests, _)) = &self.controller else { return Delivered::default() };
         loop {

@@ -1,7 +1,7 @@
 //! The packets of all flows, stored contiguously.
 //!
 //! The traffic generator reads packets in random order, and it shares caches with the measured
-//! worker. It therefore prefetches packets in a way that bypasses the larger caches. Otherwise
+//! worker. It therefore prefetches packets in a way that bypasses the larger caches. Otherwise,
 //! packets that are not reused for a while would evict table entries, and the measured rate would
 //! depend on the generator.
 

@@ -227,8 +227,8 @@ impl Medium {
     }
 }
 
-/// Runs `work` in the namespace of the interfaces, because XDP sockets look up their interface by
-/// name from time to time.
+/// Runs `work` in the network namespace of the interfaces, because XDP sockets look up their
+/// interface by name from time to time.
 fn in_namespace<R: Send>(
     namespace: Option<&Namespace>,
     work: impl FnOnce() -> R + Send,

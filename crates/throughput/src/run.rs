@@ -81,8 +81,8 @@ pub struct Settings {
     /// Whether each worker sends packets of all flows, so that several cores access the same table
     /// entry. Otherwise each flow belongs to one worker.
     pub any_core: bool,
-    /// Whether all rates are per second of wall-clock time, so that methods that wait can be
-    /// compared with methods that do not.
+    /// Whether all rates are per second of wall-clock time rather than of processor time, so that
+    /// update methods that wait can be compared with methods that do not.
     pub by_wall_clock: bool,
     /// The seed of the random numbers that select flows.
     pub seed: u64,
@@ -93,8 +93,8 @@ pub struct Settings {
 pub struct Findings {
     /// The kind of ports between which packets travelled, or memory.
     pub io: Io,
-    /// The results of each case, ordered by execution path, then by update method and number of
-    /// cores.
+    /// The results of each case (an execution path with an update method, on a number of cores),
+    /// ordered by execution path, then by update method and number of cores.
     pub cases: Vec<Case>,
     /// The rate, in packets per second, of a loop that only copies packets and runs no program, one
     /// value per repetition. Between ports, this is the rate of a worker that returns every packet
@@ -163,8 +163,8 @@ pub struct Case {
     /// packets were lost in every repetition.
     pub latency: Option<Latency>,
     /// The time in nanoseconds from the arrival of a packet that changes a table entry to the
-    /// arrival of the first later packet that finds the new value. No other packets are processed
-    /// meanwhile. `None` with several workers, or if all cases of the run use the method pointer.
+    /// arrival of the first later packet that finds the new value. Meanwhile, no other packets are
+    /// processed. `None` with several workers, or if all cases of the run use the method pointer.
     pub seen: Option<Times>,
 }
 
@@ -192,9 +192,9 @@ pub struct Latency {
     /// The number of repetitions in which packets were lost. They yield no latencies, because
     /// outputs can then not be assigned to packets. Zero for runs in memory.
     pub lossy: usize,
-    /// The share of the time for which the operating system let the worker run, in the worst
-    /// repetition. The worker never sleeps, so a share below one means that other processes used
-    /// its core and packets waited. `None` between ports, where workers may sleep.
+    /// The share of the time for which the operating system let the worker run, in the repetition
+    /// with the smallest share. The worker never sleeps. If the share is below one, other processes
+    /// used its core meanwhile, and packets waited. `None` between ports, where workers may sleep.
     pub had_core: Option<f64>,
 }
 
@@ -216,8 +216,8 @@ pub struct Counts {
     /// The number of update messages that overwrote a newer value of a table entry, so that the
     /// newer value was lost.
     pub overwritten: u64,
-    /// The number of entries of sharded tables that several workers wrote, each in its own copy, so
-    /// that the copies differ.
+    /// The number of entries of sharded tables that several workers wrote. Each worker writes its
+    /// own copy of such an entry, so the copies differ.
     pub divided: u64,
 }
 
@@ -241,7 +241,8 @@ pub enum Stage {
     Learning,
     /// An execution path is compared with the interpreter, and its caches and tables are warmed up.
     Comparing,
-    /// The throughput of the cases is measured.
+    /// The throughput of all cases (execution paths, update methods and numbers of cores) is
+    /// measured.
     Measuring,
     /// Latencies are measured with packets at a fixed rate.
     Timing,
@@ -253,7 +254,8 @@ pub trait Watch {
     /// whether the measurement is to continue.
     fn step(&mut self, stage: Stage, done: usize, of: usize) -> bool;
 
-    /// Receives the results so far. Called after each repetition of a case.
+    /// Receives the results so far. It is called after each repetition of a case (an execution path
+    /// with an update method, on a number of cores).
     fn measured(&mut self, _so_far: Findings) {}
 }
 
@@ -345,8 +347,8 @@ pub fn run_methods(
     Ok(findings)
 }
 
-/// Calls `each`, which makes one measurement, for every case in every repetition, so that the cases
-/// take turns within a repetition.
+/// Calls `each`, which makes one measurement, for every case in every repetition. Within a
+/// repetition, the cases take turns.
 fn in_turn(
     subjects: &mut [Subject<'_>],
     settings: &Settings,
@@ -375,15 +377,16 @@ fn in_turn(
     Ok(())
 }
 
-/// Returns the results so far of a run in progress, marked as interrupted, so that they can be kept
-/// if the run is abandoned.
+/// Returns the results so far of a measurement in progress, marked as interrupted, so that they can
+/// be kept if the measurement is abandoned.
 pub(crate) fn so_far(findings: &Findings, subjects: &[Subject<'_>]) -> Findings {
     let cases = subjects.iter().map(|subject| subject.case.clone()).collect();
     Findings { cases, interrupted: true, ..findings.clone() }
 }
 
-/// A case with the switch that processes its packets. The switch is `None` if the program could not
-/// be compiled for the case.
+/// A measured case (an execution path with an update method, on a number of cores), with the switch
+/// that processes its packets. The switch is `None` if the program could not be compiled for the
+/// case.
 pub(crate) struct Subject<'w> {
     pub(crate) case: Case,
     workload: &'w Workload,
@@ -415,8 +418,8 @@ pub(crate) fn prepare<'w>(
     Ok(subjects)
 }
 
-/// Compiles the program of a switch, unless its path is the interpreter, and returns a case without
-/// figures.
+/// Compiles the program of a switch, unless `path` is the interpreter. Returns a case (an execution
+/// path on a number of cores) without results.
 fn case_of(switch: &mut Switch, path: Path, cores: usize, comparison: Comparison) -> Case {
     let mut case = Case {
         path,
@@ -454,7 +457,7 @@ fn case_of(switch: &mut Switch, path: Path, cores: usize, comparison: Comparison
     case
 }
 
-/// Processes one packet of every flow, so that table entries have the values that packets leave in
+/// Processes one packet of every flow. Table entries then have the values that packets write to
 /// them.
 fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
     let mut processor = Processor::with_seed(settings.seed);
@@ -464,7 +467,7 @@ fn see_every_flow(switch: &Switch, workload: &Workload, settings: &Settings) {
         let given = (workload.port(), packet);
         // Errors that occur here also occur in timed runs, where they are counted.
         let _ = processor.process(switch, given, NOW, &mut outputs);
-        // Pending changes are applied, so that entries have their final values when the clock
+        // Pending changes are applied here, so that entries have their final values when the clock
         // starts.
         switch.answer_entry_changes();
     }
@@ -583,7 +586,7 @@ pub(crate) fn pin(worker: usize) {
     }
 }
 
-/// Returns the number of flows of one worker: the flows `worker`, `worker + apart`,
+/// Returns the number of flows that belong to one worker: the flows `worker`, `worker + apart`,
 /// `worker + 2 * apart` and so on. Returns 1 if there are none.
 fn flow_count(workload: &Workload, worker: usize, apart: usize) -> usize {
     workload.packets().len().saturating_sub(worker).div_ceil(apart).max(1)
@@ -596,7 +599,7 @@ struct WorkerNumber {
     workers: usize,
 }
 
-/// A worker, with the buffers for its packets and the counts of what it processed.
+/// A worker, with the buffers for its packets and the counts of processed packets.
 struct Lane<'w> {
     workload: &'w Workload,
     core: &'w Core,
@@ -606,10 +609,12 @@ struct Lane<'w> {
     /// The distribution from which the worker draws flows, or `None` if all flows are equally
     /// frequent.
     skew: Option<Zipf<f64>>,
-    /// The number of the worker's first flow. Each next flow is `apart` higher.
+    /// The number of the worker's first flow. The numbers of its further flows are `apart` higher
+    /// each.
     first: usize,
     apart: usize,
-    /// The packets of one turn.
+    /// The packets of one turn, in which a worker processes packets between two readings of the
+    /// clock.
     input: Ring,
     /// The flow of each packet in the input ring.
     flows: Vec<usize>,

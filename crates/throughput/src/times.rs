@@ -1,8 +1,8 @@
 //! Latencies of single packets, with one histogram per repetition.
 //!
 //! A percentile of one run does not predict that of the next run, because consecutive packets are
-//! delayed by the same events. The confidence interval of a percentile is therefore computed from
-//! repetitions, as that of a rate is.
+//! delayed by the same events. So the confidence interval of a percentile is computed from one
+//! value per repetition, as that of a rate is.
 
 use hdrhistogram::Histogram;
 use statistics::{Estimate, can_state};

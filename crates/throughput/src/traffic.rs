@@ -3,7 +3,8 @@
 //!
 //! A flow repeats one packet. A few routes through the parser, those with the most headers, are
 //! tried with a sample of flows. The best route is the one on which most packets leave the program
-//! and find entries. The requested number of flows is generated along it.
+//! and find entries. The requested number of flows is generated along it. For tables that these
+//! flows do not hit, [`Workload::reaching`] searches for packets and entries with a solver.
 
 mod constrained;
 mod endless;
@@ -12,7 +13,10 @@ pub(crate) mod error;
 mod fill;
 mod given;
 mod members;
+mod reach;
 mod route;
+mod solve;
+mod trial;
 
 use crate::packets::Packets;
 
@@ -22,6 +26,7 @@ pub use self::error::TrafficError;
 use self::fill::Filler;
 pub use self::given::{Given, Setup};
 use self::members::Members;
+pub use self::reach::{Reach, SolvedTable, UnhitTable};
 use self::route::Route;
 use crate::method::Variant;
 use ir::{Program, TableId};
@@ -29,7 +34,8 @@ use pipeline::{ControlError, Switch, TableEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The number of flows with which parser routes and actions are tried.
+/// The number of flows that are generated to compare routes through the parser and choices of
+/// actions.
 const SAMPLE: u64 = 32;
 /// The largest number of routes through the parser that are tried.
 const ROUTES: usize = 12;
@@ -52,8 +58,8 @@ pub struct Workload {
     entries: Vec<Placed>,
     /// The members and groups of action profiles and selectors to which the table entries refer.
     members: Members,
-    /// The index of a flow's table entry, for each flow that has exactly one entry which no other
-    /// flow writes.
+    /// The index of the flow's table entry in `entries`, for each flow that uses exactly one entry,
+    /// if no other flow writes this entry.
     own: BTreeMap<usize, usize>,
     packets: Packets,
     /// The number of flows whose packets the program sends out.
@@ -61,15 +67,24 @@ pub struct Workload {
     /// The flows that write a table entry which other flows use too.
     shared: BTreeSet<usize>,
     notes: Vec<String>,
+    /// The tables with keys in which no packet finds an entry.
+    unhit: Vec<TableId>,
+    /// The same tables with the reasons why no packet hits them. The list is empty after
+    /// [`Self::from_program`].
+    unhit_reasons: Vec<UnhitTable>,
+    /// The tables for which a solver found packets.
+    solved: Vec<SolvedTable>,
     /// The port by which all packets arrive.
     port: u32,
-    /// The function that configures a switch instead of the entries, if the traffic is given.
+    /// If the traffic was given by the caller: the function that configures a switch, in place of
+    /// the generated entries.
     setup: Option<Setup>,
     /// The numbers of entries that the setup adds, by the names of their tables.
     counts: BTreeMap<String, usize>,
     /// Whether the setup sets rates of meters.
     sets_meters: bool,
-    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    /// The largest number of outcomes in the tree of a packet, or `None` if packets are processed
+    /// instead of trees being computed.
     outcomes: Option<u64>,
 }
 
@@ -119,7 +134,10 @@ impl Workload {
         let packets: Packets = packets.into_iter().collect();
         let sample: Packets = packets.iter().take(SAMPLE as usize).collect();
         let (recipe, _) = entries::choose(&program, &sample)?;
-        Self::filled(program, packets, &recipe, progress)
+        let mut workload = Self::filled(program, packets, &recipe, progress)?;
+        let reason = "the given packets do not, with the entries that were made for them";
+        workload.name_unhit(&[], reason);
+        Ok(workload)
     }
 
     fn filled(
@@ -138,6 +156,8 @@ impl Workload {
         }
         filled.endless.map_or(Ok(()), Err)?;
         let (left, notes, shared) = (filled.score.left, filled.refused, filled.shared);
+        let is_hit = |table: &TableId| filled.hit.get(table.index()).copied().unwrap_or(false);
+        let unhit = reach::keyed(&program).filter(|table| !is_hit(table)).collect();
         let mut own: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for (position, flow) in filled.made_for.iter().enumerate() {
             own.entry(*flow).and_modify(|only| *only = None).or_insert(Some(position));
@@ -154,6 +174,9 @@ impl Workload {
             left,
             shared,
             notes,
+            unhit,
+            unhit_reasons: Vec::new(),
+            solved: Vec::new(),
             port: entries::PORT,
             setup: None,
             counts: BTreeMap::new(),
@@ -197,14 +220,14 @@ impl Workload {
         self.entries.get(*self.own.get(&flow)?)
     }
 
-    /// Returns whether a flow writes a table entry that other flows write too, so that its output
+    /// Returns whether a flow writes a table entry that other flows use too, so that its output
     /// depends on the order of packets.
     pub(crate) fn shares_entries(&self, flow: usize) -> bool {
         self.shared.contains(&flow)
     }
 
-    /// Returns the largest number of outcomes of a packet if trees of all outcomes are measured, and
-    /// `None` if packets are processed.
+    /// Returns the largest number of outcomes in the tree of a packet, if the run measures how fast
+    /// trees of all outcomes are computed. Returns `None` if packets are processed as usual.
     pub(crate) fn outcomes(&self) -> Option<u64> {
         self.outcomes
     }
@@ -235,8 +258,9 @@ impl Workload {
         &self.notes
     }
 
-    /// Adds the members and groups to which the generated table entries refer to a switch with the
-    /// program that has none.
+    /// Adds the members of action profiles and the groups of action selectors to which the
+    /// generated table entries refer. `switch` must run the program and have no members and groups
+    /// yet.
     ///
     /// # Errors
     /// Returns an error if the switch refuses a member or a group.
@@ -251,19 +275,30 @@ impl Workload {
     /// Returns a [`TrafficError`] if the program or an entry is refused.
     pub(crate) fn switch(&self, variant: Variant) -> Result<Switch, TrafficError> {
         let mut switch = Switch::new(variant.of(self.program.clone()))?;
+        self.configure(&mut switch)?;
+        Ok(switch)
+    }
+
+    /// Adds all table entries, and the members and groups to which they refer, to a switch that
+    /// runs the program and has none of them yet.
+    ///
+    /// # Errors
+    /// Returns a [`TrafficError`] if an entry is refused.
+    pub(crate) fn configure(&self, switch: &mut Switch) -> Result<(), TrafficError> {
         if let Some(setup) = &self.setup {
-            setup.apply(&mut switch)?;
+            setup.apply(switch)?;
         }
-        self.members.put(&switch)?;
+        self.members.put(switch)?;
         for (table, entry) in &self.entries {
             switch.add_entry(*table, entry.clone(), Duration::ZERO)?;
         }
-        Ok(switch)
+        Ok(())
     }
 }
 
-/// Returns the program with each declared table size raised to at least twice `entries`. Packets
-/// that hit a single entry of a table with wide matches may need two entries in another table.
+/// Returns the program with each declared table size raised to at least twice `entries`. Room for
+/// one entry per flow would not suffice: packets that hit a single entry of a table with wide
+/// matches may need two entries in another table.
 fn with_room(mut program: Program, entries: usize) -> Program {
     for table in &mut program.tables {
         if let Some(size) = &mut table.size {
@@ -273,9 +308,9 @@ fn with_room(mut program: Program, entries: usize) -> Program {
     program
 }
 
-/// Returns a generator of packets, and the action of the generated entries of each table. They are
-/// those with which sample packets score best: most packets leave the program and find table
-/// entries.
+/// Returns a generator of packets along one route through the parser, and the action of the
+/// generated entries of each table. Route and actions are those with which sample packets score
+/// best: most packets leave the program and find table entries.
 fn best_route(program: &Program, wanted: Wanted) -> Result<(Filler, Recipe), TrafficError> {
     let routes: Vec<Route> = route::routes(program);
     let mut best: Option<(Score, Filler, Recipe)> = None;

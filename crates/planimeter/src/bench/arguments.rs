@@ -12,7 +12,7 @@ use throughput::UpdateMethod;
 use throughput::ports::Io;
 use throughput::run::Settings;
 
-use super::METRICS;
+use super::{METRICS, SOLVING};
 use crate::failure::Failure;
 use crate::output::{self, ForPapers};
 use crate::parsers::{List, cores, count, duration, list_of, sizes_of};
@@ -128,10 +128,10 @@ pub(super) struct Traffic {
             "entries", "traffic", "scenarios", "skew", "any_core", "method", "cores", "io", "load", "threshold",
         ],
         long_help = "Search for the packets and entries that cost most, for packets of 64, 256, 1024 and 1514 bytes or of \
-                     --packet-size, and measure them beside the prediction. The costs of the program's parts are fitted to \
-                     the cycles of generated packets, and a solver finds the costliest feasible paths. Each packet is \
-                     measured for a tenth of --time in each repetition, without other packets and entries. Programs are \
-                     those that planimeter testgen executes."
+                     --packet-size, and measure them beside the prediction. The costs of kinds of work, such as bytes, \
+                     headers, operations and lookups, are fitted to the cycles of generated packets, and a solver finds the \
+                     costliest feasible paths. Each packet is measured for a tenth of --time in each repetition and in each \
+                     of two passes, without other packets and entries. Programs are those that planimeter testgen executes."
     )]
     pub(super) worst: bool,
     /// Predict the costs of --worst by this device model instead of fitting them
@@ -166,6 +166,19 @@ pub(super) struct Traffic {
                      rates of change and digest are measured by the wall clock."
     )]
     method: Vec<List<UpdateMethod>>,
+    /// The time for which packets are solved for that hit tables which others do not; 0s for none
+    /// [60s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = duration,
+        conflicts_with_all = ["traffic", "scenarios", "worst"],
+        long_help = "The time after which packets are solved for no further table. Packets along the paths of the parser do \
+                     not hit tables that are applied only after certain actions of others. A solver finds packets and \
+                     entries for these tables, which replace up to half of the flows; the result names the tables. With \
+                     0s there are none. [60s]"
+    )]
+    solve: Option<Duration>,
 }
 
 /// The flags for the execution paths, the cores, the ports and the time of a measurement.
@@ -324,6 +337,12 @@ impl Traffic {
         List::join(&self.method).unwrap_or_default()
     }
 
+    /// Returns the time that a solver may take to compute packets for tables that generated packets
+    /// do not hit.
+    pub(super) fn solving(&self) -> Duration {
+        self.solve.unwrap_or(SOLVING)
+    }
+
     pub(super) fn packet_size(&self) -> usize {
         self.packet_size.unwrap_or(84)
     }
@@ -353,6 +372,15 @@ mod tests {
         for word in ["2^8..2^20:4", "Exit status", "--path", "--traffic"] {
             assert!(manual.contains(word), "{word}");
         }
+    }
+
+    #[test]
+    fn the_time_for_solving_is_read() {
+        let solving = |line| given(line).expect("understood").traffic.solving();
+        assert_eq!(solving("bench"), Duration::from_secs(60));
+        assert_eq!(solving("bench --solve 0s"), Duration::ZERO);
+        assert!(given("bench --solve soon").is_err());
+        assert!(given("bench a.p4 --solve 1s --traffic b.pcap").is_err());
     }
 
     #[test]

@@ -6,11 +6,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use ::throughput::UpdateMethod;
 use ::throughput::ports::{Io, run_on};
 use ::throughput::run::{Findings, Settings, Stage, Watch, run_methods};
-use ::throughput::traffic::{TrafficError, Wanted, Workload};
+use ::throughput::traffic::{Reach, TrafficError, Wanted, Workload};
 use ir::Program;
 use report::throughput;
 
@@ -18,7 +19,11 @@ use super::scenarios::Scenario;
 use crate::interrupt;
 use crate::progress::Steps;
 
-/// The program to measure, its ports, and the methods by which its packets update entries.
+/// The time that a solver may take to compute packets for tables that generated packets do not hit,
+/// unless the user names another.
+pub(crate) const SOLVING: Duration = Duration::from_secs(60);
+
+/// The program that is measured, its ports, and the methods by which its packets update entries.
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) program: Program,
@@ -27,11 +32,16 @@ pub(super) struct Subject {
     pub(super) methods: Vec<UpdateMethod>,
 }
 
-/// The packets of a measured point: generated for the program, read from a capture file, or those of
-/// a scenario.
+/// The packets with which a program is measured: generated for the program, read from a capture
+/// file, or those of a scenario.
 #[derive(Clone, Debug)]
 pub(super) enum Traffic {
-    Made(Wanted),
+    Made {
+        wanted: Wanted,
+        /// The time that a solver may take to compute packets for tables that generated packets do
+        /// not hit.
+        solving: Duration,
+    },
     Given(Vec<Vec<u8>>),
     Scenario(Arc<Scenario>),
 }
@@ -39,22 +49,23 @@ pub(super) enum Traffic {
 impl Traffic {
     pub(super) fn name(&self) -> String {
         match self {
-            Self::Made(wanted) => format!("{} entries", wanted.flows),
+            Self::Made { wanted, .. } => format!("{} entries", wanted.flows),
             Self::Given(packets) => format!("{} packets", packets.len()),
             Self::Scenario(scenario) => scenario.name.clone(),
         }
     }
 
-    /// Returns the name of the scenario, or `None` if the traffic is none of a scenario.
+    /// Returns the name of the scenario, or `None` if the packets are not those of a scenario.
     fn scenario(&self) -> Option<String> {
         match self {
             Self::Scenario(scenario) => Some(scenario.name.clone()),
-            Self::Made(_) | Self::Given(_) => None,
+            Self::Made { .. } | Self::Given(_) => None,
         }
     }
 }
 
-/// The progress line of a measurement, and the flag that interrupts it.
+/// The outside world of a measurement: the progress line that it updates, and the flag that
+/// interrupts it.
 pub(super) struct Audience {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
@@ -93,14 +104,15 @@ impl Audience {
 }
 
 /// The receiver of progress reports from the thread that measures a point. It shows the progress
-/// and keeps the results so far.
+/// and keeps the results of the completed repetitions.
 struct Watcher {
     steps: Arc<Mutex<Steps>>,
     interrupt: Arc<AtomicBool>,
     what: String,
     /// The measured point as of the last complete repetition, or `None` before the first.
     kept: Arc<Mutex<Option<throughput::Point>>>,
-    /// The program with its packets, before any result, or `None` until the packets exist.
+    /// The description of the program and its packets, without results, or `None` until the packets
+    /// exist.
     workload: Option<throughput::Point>,
 }
 
@@ -114,7 +126,10 @@ impl Watcher {
         let mut filling = |done, of| self.show("generating entries", done, of);
         let (program, scenario) = (subject.program.clone(), traffic.scenario());
         let workload = match traffic {
-            Traffic::Made(wanted) => Workload::from_program(program, wanted, &mut filling)?,
+            Traffic::Made { wanted, solving } => {
+                let reach = Reach { only: None, time: solving };
+                Workload::reaching(program, wanted, reach, &mut filling)?
+            }
             Traffic::Given(packets) => Workload::from_packets(program, packets, &mut filling)?,
             Traffic::Scenario(scenario) => {
                 let given = scenario.given(&program).map_err(TrafficError::Setup)?;
@@ -159,7 +174,8 @@ impl Watch for Watcher {
     }
 }
 
-/// Measures a program with packets that are generated for it and stay in memory, without ports.
+/// Measures a program with packets that are generated for it. The packets stay in memory and pass
+/// no ports.
 pub(crate) fn made(
     program: &Program,
     wanted: Wanted,
@@ -168,12 +184,14 @@ pub(crate) fn made(
     quiet: bool,
 ) -> Result<throughput::Point, TrafficError> {
     let subject = Subject { program: program.clone(), io: Io::Memory, methods: Vec::new() };
-    Audience::new(quiet, interrupt).point(&subject, Traffic::Made(wanted), settings)
+    let traffic = Traffic::Made { wanted, solving: SOLVING };
+    Audience::new(quiet, interrupt).point(&subject, traffic, settings)
 }
 
 fn point(workload: &Workload, scenario: Option<String>, findings: Findings) -> throughput::Point {
     let packets = workload.packets();
     let entries = workload.entries_by_table();
+    let (solved, unhit) = (workload.solved_tables().iter(), workload.unhit_tables().iter());
     throughput::Point {
         scenario,
         flows: packets.len(),
@@ -181,12 +199,14 @@ fn point(workload: &Workload, scenario: Option<String>, findings: Findings) -> t
         entries: entries.into_iter().map(|(name, count)| (name.to_owned(), count)).collect(),
         leaving: workload.leaving(),
         notes: workload.notes().to_vec(),
+        solved: solved.map(|one| (one.table.clone(), one.flows)).collect(),
+        unhit: unhit.map(|one| (one.table.clone(), one.reason.clone())).collect(),
         findings,
     }
 }
 
-/// Locks a mutex, even if a thread panicked while holding it. The measured point behind a mutex of
-/// this module is only replaced as a whole, and a progress line that is half updated does no harm.
+/// Locks a mutex, even if a thread panicked while holding it. This is safe here: a measured point
+/// is only ever replaced as a whole, and a progress line that is half updated does no harm.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,8 @@
-//! The scenarios of a file: what `planimeter bench --scenarios` measures of a program.
+//! The scenarios of a file, which `planimeter bench --scenarios` measures.
 //!
 //! A scenario is a list of parts. A part is text of an STF script, which may be repeated with
-//! numbers that count up. Its statements configure the switch, and its packets are the flows.
+//! numbers that count up. Its statements configure the switch, and each of its packets becomes a
+//! flow.
 
 mod template;
 
@@ -19,15 +20,15 @@ use stf::{Options, PortOperand, Script, Statement, StatementKind, StfError};
 use crate::failure::Failure;
 use crate::{program, translated};
 
-/// The length to which packets are padded, unless the file says another. It is the default of
+/// The length to which packets are padded if the file names none. It is the default of
 /// `--packet-size`.
 const PACKET_BYTES: usize = 84;
 /// The largest number of lines that the parts of a scenario may have together.
 const MOST_LINES: u64 = 10_000_000;
-/// The first byte and the length of the header of IPv4 behind Ethernet.
+/// The bytes of the IPv4 header after the Ethernet header, without options.
 const IPV4: std::ops::Range<usize> = 14..34;
 
-/// A file of scenarios.
+/// The content of a scenario file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -38,7 +39,7 @@ struct File {
     scenario: Vec<Listed>,
 }
 
-/// A part of scenarios.
+/// A part of a scenario, which several scenarios may share.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Part {
@@ -47,13 +48,14 @@ struct Part {
     script: String,
 }
 
-/// A scenario as the file lists it.
+/// A scenario as it is written in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
     name: String,
     parts: Vec<String>,
-    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    /// The largest number of outcomes of a packet. If it is set, all outcomes that a packet could
+    /// have are computed and measured.
     outcomes: Option<u64>,
 }
 
@@ -61,25 +63,26 @@ struct Listed {
 #[derive(Debug, Clone)]
 pub(super) struct Scenario {
     pub(super) name: String,
-    /// The statements that configure the switch.
+    /// The statements of the script that configure the switch.
     configuration: Script,
     origins: Arc<Origins>,
     packets: Vec<Vec<u8>>,
     /// The port by which all packets arrive.
     port: PortOperand,
-    /// The largest number of outcomes of a packet, if trees of all outcomes are measured.
+    /// The largest number of outcomes of a packet. If it is set, all outcomes that a packet could
+    /// have are computed and measured.
     outcomes: Option<u64>,
 }
 
-/// The places in the file of the lines of a scenario's script.
+/// For each line of a scenario's script, its position in the scenario file.
 #[derive(Debug)]
 struct Origins(Vec<Origin>);
 
-/// The place of a line in the file.
+/// The position in the scenario file of one line of a script.
 #[derive(Debug, Clone)]
 struct Origin {
     part: Arc<str>,
-    /// The line of the part's script, from 1.
+    /// The number of the line in the script of its part, from 1.
     line: usize,
     /// The number of the repetition, if the part is repeated.
     repetition: Option<u64>,
@@ -93,7 +96,8 @@ impl fmt::Display for Origin {
 }
 
 impl Origins {
-    /// Returns an error with the place of a line, which is counted from 1.
+    /// Returns an error message that names the position of a line of the script, which is counted
+    /// from 1.
     fn error(&self, line: usize, why: impl fmt::Display) -> String {
         let origin = line.checked_sub(1).and_then(|line| self.0.get(line));
         origin.map_or_else(|| why.to_string(), |origin| format!("{origin}: {why}"))
@@ -103,7 +107,7 @@ impl Origins {
 /// Reads the scenarios of a file.
 ///
 /// # Errors
-/// Returns an error that names the place if the file or a script in it is wrong.
+/// Returns an error that names the position if the file or a script in it is wrong.
 pub(super) fn read(path: &Path) -> Result<Vec<Scenario>, Failure> {
     let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()));
     parse(&program::read(path)?).map_err(wrong)
@@ -166,7 +170,8 @@ impl Listed {
         Ok(Scenario { name, configuration, origins, packets, port, outcomes })
     }
 
-    /// Returns the script of the scenario, and the origin of each of its lines.
+    /// Returns the script of the scenario with all repetitions written out, and the origin of each
+    /// of its lines.
     fn expanded(&self, file: &File) -> Result<(String, Origins), String> {
         let (mut text, mut origins) = (String::new(), Vec::new());
         let mut lines: u64 = 0;
@@ -198,8 +203,8 @@ impl Listed {
     }
 }
 
-/// Returns a packet of at least so many bytes, whose header of IPv4 has a checksum. A checksum that
-/// is not zero stays, so that a scenario may have a wrong one.
+/// Pads a packet with zeros to at least `least` bytes, and computes the checksum of its IPv4 header
+/// if the checksum is zero. Another checksum is kept, so that a scenario can contain a wrong one.
 fn completed(mut packet: Vec<u8>, least: usize) -> Vec<u8> {
     packet.resize(packet.len().max(least), 0);
     let is_ipv4 = packet.get(12..15) == Some([0x08, 0x00, 0x45].as_slice());
@@ -213,10 +218,11 @@ fn completed(mut packet: Vec<u8>, least: usize) -> Vec<u8> {
 }
 
 impl Scenario {
-    /// Returns the traffic of the scenario for a program.
+    /// Returns the packets of the scenario and the configuration of the switch, for a program.
     ///
     /// # Errors
-    /// Returns an error if a string of the program, or that of the port, has no number.
+    /// Returns an error if a string in the script, or the name of the port, is not translated to a
+    /// number in the program.
     pub(super) fn given(&self, program: &Program) -> Result<Given, String> {
         let translated = translated::of(program).map_err(|error| error.to_string())?;
         let port = stf::port_before(program, &translated, &self.configuration, &self.port);

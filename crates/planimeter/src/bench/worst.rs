@@ -1,100 +1,52 @@
-//! `planimeter bench --worst`: searches for the packets and entries that cost most, and measures
-//! them beside the prediction.
+//! `planimeter bench --worst`: searches for the packets and entries that take the most processor
+//! cycles, and measures them to check the prediction.
 //!
-//! The cost of a path is the sum of what its parts cost: statements, branches, parser states, hits
-//! and actions. These costs are fitted to the cycles of generated packets that reach all of the
-//! program. A solver then finds the feasible path with the largest sum, its packet and its entries,
-//! and proves which sum no packet exceeds. The packets of these paths are measured like the others.
+//! The predicted cost of a packet is a constant plus the cost of each piece of work that the packet
+//! needs: bytes, headers, operations, lookups, and a few more [kinds](work). The cost of each kind
+//! of work is fitted to the measured cycles of generated packets, of which there are several for
+//! each kind. A solver then finds the feasible path through the program with the largest sum, with
+//! a packet and entries that take it, and proves a sum that no packet exceeds. The packets of these
+//! paths are measured in turn with the others. None of them is among the packets of the fit.
 
+mod costs;
 mod document;
+mod findings;
+mod measuring;
+mod search;
+mod work;
 
-use std::num::NonZero;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::available_parallelism;
-use std::time::Duration;
 
-use ::throughput::run::{Repeated, Settings, repeated};
-use ::throughput::traffic::{Given, Setup, TrafficError, Workload};
-use device::{Level, Model, SettingModel};
-use ir::{Program, with_large_stack};
-use packetio::cycles::CycleCounter;
-use pipeline::{Path, Switch};
-use statistics::non_negative_fit;
-use stf::{Options as ScriptOptions, Script, StatementKind};
+use ::throughput::run::Settings;
+use device::{Model, SettingModel};
+use ir::Program;
+use pipeline::Path;
+use statistics::{LargestPrediction, Prediction};
 use symbolic::generated::Test;
-use symbolic::goals::{Goal, Kind};
-use symbolic::search::{Costly, CostlyWish, Options, SearchError, costliest, search};
+use symbolic::goals::Goal;
 
 use super::Arguments;
-use crate::device::contract::weights;
 use crate::device::predict;
 use crate::failure::Failure;
 use crate::progress::Steps;
-use crate::{interrupt, invocation, output, translated};
+use crate::{interrupt, invocation, output};
+use costs::{Costs, Origin};
+use findings::{Findings, Measured, Predicted};
+use measuring::{CounterMeter, Cycles, Meter, Suitability};
+pub(crate) use measuring::{checked, configured};
+pub(crate) use search::failure;
+use work::{Packet, Work};
 
-/// The lengths of packets in bytes, unless `--packet-size` names one.
+/// The lengths in bytes of the packets that are searched, unless `--packet-size` names one length.
 const LENGTHS: [u32; 4] = [64, 256, 1_024, 1_514];
 /// The length in bytes of the longest packets that are executed symbolically.
 const LONGEST: usize = 1_514;
-/// The number of paths that are measured for each length.
+/// The number of predicted paths that are measured for each packet length.
 const PATHS: usize = 3;
-/// The number of seeds with which tests are generated that the costs are fitted to.
-const SEEDS: u64 = 2;
-/// The number of bytes for which a packet has one cost, since memory is copied in cache lines.
-const LINE: f64 = 64.0;
-/// The weight of the sum of the squared costs beside that of the squared errors.
-const DAMPING: f64 = 0.01;
-/// The conflicts after which a step of the search for the costliest path is given up. The path may
-/// then be another one, and the bound is larger.
-const CONFLICTS: u64 = 5_000;
-/// The time for which the cycle counter is compared with the clock.
-const CALIBRATION: Duration = Duration::from_millis(200);
-/// The share of the time of a repetition for which a packet is measured.
-const SHARE: u32 = 10;
-
-/// A packet that was measured.
-struct Measured {
-    test: Test,
-    /// The positions of the goals that the packet reaches.
-    reached: Vec<usize>,
-    /// The median of the cycles per packet.
-    cycles: f64,
-}
-
-/// The costs of the parts of a program in cycles.
-struct Costs {
-    /// The cost of every packet.
-    constant: f64,
-    /// The cost of 64 bytes of a packet.
-    line: f64,
-    /// The costs of the goals, by their positions.
-    goals: Vec<f64>,
-}
-
-/// A path that was predicted to be costly.
-struct Predicted {
-    measured: Measured,
-    length: u32,
-    predicted: f64,
-    /// The cycles that no packet of this length exceeds, if the costs are right.
-    bound: f64,
-}
-
-/// The results of an execution path.
-struct Findings {
-    path: Path,
-    /// The reason why nothing was measured.
-    refused: Option<String>,
-    /// Where the costs come from, as the beginning of a sentence that a mean error ends.
-    origin: String,
-    /// The packets to which the costs were fitted.
-    fitted: Vec<Measured>,
-    /// The mean difference between the cycles of these packets and the fit, as a share.
-    error: f64,
-    predicted: Vec<Predicted>,
-}
+/// The number of paths that the solver searches for each packet length. It is larger than
+/// `PATHS`, since some paths cannot be measured.
+const CANDIDATES: usize = 5;
 
 pub(super) fn run(
     arguments: &Arguments,
@@ -112,6 +64,7 @@ pub(super) fn run(
     let started = invocation::start();
     let interrupt = interrupt::flag();
     let steps = Steps::new(arguments.output.quiet);
+    let meter = CounterMeter { name, program, settings: &settings };
     let task = Task {
         name,
         program,
@@ -119,14 +72,12 @@ pub(super) fn run(
         interrupt: &interrupt,
         steps: &steps,
         model: model.as_ref(),
+        meter: &meter,
     };
-    let (goals, generated) = task.generated(&lengths)?;
-    let mut findings = Vec::new();
-    for path in &settings.paths {
-        findings.push(task.findings(*path, &goals, &generated, &lengths)?);
-    }
+    let (goals, findings) = task.all_findings(&lengths)?;
     drop(steps);
-    let document = document::document(name, &goals, &findings, started.provenance());
+    let work = Work::new(program);
+    let document = document::document(name, (&goals, &work), &findings, started.provenance());
     let scripts = document::scripts(&findings);
     let files: Vec<(&str, &str)> =
         scripts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
@@ -147,28 +98,31 @@ fn lengths(arguments: &Arguments) -> Result<Vec<u32>, Failure> {
     }
 }
 
-/// What all steps need.
+/// The inputs that all steps of the search need.
 struct Task<'t> {
     name: &'t str,
     program: &'t Program,
     settings: &'t Settings,
     interrupt: &'t AtomicBool,
     steps: &'t Steps,
-    /// The device model that predicts costs, or `None` if they are fitted.
+    /// The device model that predicts costs, or `None` if costs are fitted to measurements.
     model: Option<&'t Modelled<'t>>,
+    meter: &'t dyn Meter,
 }
 
-/// A device model with the setting that predicts costs.
+/// A device model, and that one of its settings whose costs are used.
 struct Modelled<'m> {
     model: &'m Model,
     under: &'m SettingModel,
 }
 
-/// The length in bytes of the frame check sequence, which settings of models include.
+/// The length in bytes of the Ethernet frame check sequence, which packet lengths in device models
+/// include.
 const CHECK_SEQUENCE: u32 = 4;
 
 impl<'m> Modelled<'m> {
-    /// Selects the setting with the packet length that the user named, or the only one.
+    /// Selects the setting of the model whose packet length the user named, or the only setting.
+    /// Returns an error if several settings fit, or none.
     fn of(model: &'m Model, arguments: &Arguments) -> Result<Self, Failure> {
         let size = arguments.traffic.given_packet_size();
         let fits = |under: &&SettingModel| {
@@ -190,322 +144,210 @@ impl<'m> Modelled<'m> {
         }
     }
 
-    /// Returns the length of packets without frame check sequence.
+    /// Returns the length of packets in bytes, without the frame check sequence.
     fn length(&self) -> u32 {
         self.under.setting.packet_bytes.saturating_sub(CHECK_SEQUENCE)
     }
 }
 
-/// A test with the positions of the goals that its packet reaches.
-type Reaching = (Test, Vec<usize>);
+/// The packets of generated tests that can be measured by repeating them, and the number of packets
+/// that cannot.
+struct Suited {
+    packets: Vec<Packet>,
+    unsteady: usize,
+}
 
 impl Task<'_> {
-    fn options(&self, seed: u64) -> Options {
-        let seed = self.settings.seed.wrapping_add(seed);
-        let threads = available_parallelism().map_or(1, NonZero::get);
-        Options { seed, threads, ..Options::default() }
-    }
-
     /// Shows the progress, and returns an error if the user has interrupted the run.
     fn step(&self, what: &str, done: usize, of: usize) -> Result<(), Failure> {
         self.steps.show(done as u64, of as u64, what);
         if self.interrupt.load(Ordering::SeqCst) { Err(Failure::Interrupted) } else { Ok(()) }
     }
 
-    /// Returns the goals of the program, and tests that reach all of them and have each length.
-    fn generated(&self, lengths: &[u32]) -> Result<(Vec<Goal>, Vec<Reaching>), Failure> {
-        let (mut goals, mut tests) = (Vec::new(), Vec::new());
-        for seed in 0..SEEDS {
-            let options = self.options(seed);
-            let mut goes_on = |progress: symbolic::search::Progress| {
-                self.step("generating packets", progress.decided, progress.goals).is_ok()
-            };
-            let report = with_large_stack(|| search(self.program, &options, &mut goes_on));
-            let report =
-                report.map_err(Failure::run)?.map_err(|error| failure(self.name, error))?;
-            self.step("generating packets", 1, 1)?;
-            tests.extend(report.tests.into_iter().zip(report.reached));
-            goals = report.goals.into_iter().map(|(goal, _)| goal).collect();
+    /// Returns the goals of the program (the parts that a packet can reach), and the findings of
+    /// each execution path.
+    fn all_findings(&self, lengths: &[u32]) -> Result<(Vec<Goal>, Vec<Findings>), Failure> {
+        let work = Work::new(self.program);
+        let generated = self.generated(&work, lengths)?;
+        let mut findings = Vec::new();
+        for path in &self.settings.paths {
+            findings.push(self.findings(*path, &work, &generated.packets, lengths)?);
         }
-        // Without weights, any path of a length is as good as another.
-        let wish = CostlyWish { weights: &[], lengths, count: 1, fixed: &[] };
-        for one in self.costliest(&wish, SEEDS)? {
-            tests.push((one.test, one.reached));
-        }
-        Ok((goals, tests))
+        Ok((generated.goals, findings))
     }
 
-    fn costliest(&self, wish: &CostlyWish<'_>, seed: u64) -> Result<Vec<Costly>, Failure> {
-        let options = Options { conflicts: CONFLICTS, ..self.options(seed) };
-        let found = with_large_stack(|| costliest(self.program, wish, &options));
-        found.map_err(Failure::run)?.map_err(|error| failure(self.name, error))
-    }
-
-    /// Measures the generated tests on an execution path, fits the costs of the program's parts to
-    /// them, and measures the paths that these costs predict to be the costliest.
+    /// Measures the generated packets on an execution path and fits the costs of work to them. Then
+    /// measures the paths that are the costliest by these costs, in turn with the generated
+    /// packets.
     fn findings(
         &self,
         path: Path,
-        goals: &[Goal],
-        generated: &[Reaching],
+        work: &Work,
+        generated: &[Packet],
         lengths: &[u32],
     ) -> Result<Findings, Failure> {
-        let mut findings = Findings {
-            path,
-            refused: None,
-            origin: String::new(),
-            fitted: Vec::new(),
-            error: 0.0,
-            predicted: Vec::new(),
+        let origin = if self.model.is_some() { Origin::Model } else { Origin::Fit };
+        let mut findings = Findings::new(path, origin);
+        let Suited { packets, unsteady } = match self.suited(path, generated.to_vec())? {
+            Ok(suited) => suited,
+            Err(refused) => return Ok(Findings { refused: Some(refused), ..findings }),
         };
-        for (done, (test, reached)) in generated.iter().enumerate() {
-            self.step("measuring generated packets", done, generated.len())?;
-            match self.cycles(path, test)? {
-                Ok(cycles) => {
-                    let (test, reached) = (test.clone(), reached.clone());
-                    findings.fitted.push(Measured { test, reached, cycles });
-                }
-                Err(refused) => {
-                    findings.refused = Some(refused);
-                    return Ok(findings);
-                }
-            }
+        if unsteady > 0 {
+            findings.remarks.push(format!(
+                "{unsteady} of {} generated packets were not measured, because repeated packets take another path: earlier \
+                 ones change what later ones find.",
+                packets.len() + unsteady
+            ));
         }
-        let packets = findings.fitted.len();
+        let measured = match self.cycles(path, "measuring generated packets", &packets)? {
+            Ok(measured) => measured,
+            Err(refused) => return Ok(Findings { refused: Some(refused), ..findings }),
+        };
+        let medians: Vec<f64> =
+            measured.of_tests.iter().filter_map(|turns| turns.at(0.5)).collect();
         let costs = match self.model {
-            None => Costs::fit(goals.len(), &findings.fitted),
-            Some(modelled) => Costs::of_model(self.program, modelled)?,
-        };
-        findings.origin = match self.model {
-            None => format!("Costs are fitted to the cycles of {packets} other generated packets"),
-            Some(Modelled { model, under }) => format!(
-                "Costs are those of the model of {} ({}), compared with {packets} generated packets",
-                model.device.name, under.setting
-            ),
-        };
-        findings.error = costs.error(&findings.fitted);
-        let weights: Vec<u32> = costs.goals.iter().map(|cost| cost.ceil() as u32).collect();
-        self.step("searching the costliest paths", 0, 1)?;
-        let wish = CostlyWish { weights: &weights, lengths, count: PATHS, fixed: &[] };
-        let costly = self.costliest(&wish, SEEDS + 1)?;
-        let of = costly.len();
-        for (done, one) in costly.into_iter().enumerate() {
-            self.step("measuring the costliest paths", done, of)?;
-            match self.cycles(path, &one.test)? {
-                Ok(cycles) => {
-                    let Costly { length, test, reached, bound, .. } = one;
-                    let predicted = costs.of(f64::from(length), &reached);
-                    let bound = costs.of(f64::from(length), &[]) + bound as f64;
-                    let measured = Measured { test, reached, cycles };
-                    findings.predicted.push(Predicted { measured, length, predicted, bound });
+            Some(Modelled { model, under }) => Costs::of_model(self.program, model, under)?,
+            None => match Costs::fit(work, &packets, &medians) {
+                Some(costs) => costs,
+                None => {
+                    let refused = Some("no packet could be measured".to_owned());
+                    return Ok(Findings { refused, ..findings });
                 }
-                Err(refused) => {
-                    findings.refused = Some(refused);
-                    return Ok(findings);
-                }
+            },
+        };
+        findings.error = costs.error(work, &packets, &medians);
+        let candidates = self.candidates(path, (work, &costs), &packets, lengths)?;
+        findings.remarks.extend(candidates.remarks);
+        let predicted = candidates.paths;
+        let all: Vec<Packet> =
+            packets.iter().chain(predicted.iter().map(|one| &one.packet)).cloned().collect();
+        let again = match self.cycles(path, "measuring all packets in turn", &all)? {
+            Ok(again) => again,
+            Err(refused) => return Ok(Findings { refused: Some(refused), ..findings }),
+        };
+        findings.frequency = again.frequency;
+        let mut turns = again.of_tests.iter();
+        for (packet, turns) in packets.into_iter().zip(turns.by_ref()) {
+            findings.generated.extend(Measured::of(packet, turns));
+        }
+        for (Candidate { packet, length, prediction, bound }, turns) in
+            predicted.into_iter().zip(turns)
+        {
+            if let Some(measured) = Measured::of(packet, turns) {
+                findings.predicted.push(Predicted { measured, length, prediction, bound });
             }
         }
+        let predictions: Vec<Prediction> =
+            findings.predicted.iter().map(|one| one.prediction.clone()).collect();
+        findings.largest = LargestPrediction::of(&predictions);
+        findings.costs = Some(costs);
         Ok(findings)
     }
 
-    /// Returns the median of the cycles of a test's packet, or the reason why it is not known.
-    fn cycles(&self, path: Path, test: &Test) -> Result<Result<f64, String>, Failure> {
-        let of =
-            |error: TrafficError| Failure::run(format!("{}: {error}\n{}", self.name, test.stf()));
-        if let Some(refused) = checked(self.name, self.program, path, test)? {
-            return Ok(Err(refused));
+    /// Returns the paths of each packet length that are predicted to cost most and can be measured.
+    /// Paths whose packets are among `known`, to which costs were fitted, are left out.
+    fn candidates(
+        &self,
+        path: Path,
+        (work, costs): (&Work, &Costs),
+        known: &[Packet],
+        lengths: &[u32],
+    ) -> Result<Candidates, Failure> {
+        let found = self.costliest(&costs.weights(work), lengths, CANDIDATES)?;
+        let mut candidates = Candidates::default();
+        for short in found.short.iter().filter(|short| short.found < PATHS) {
+            candidates.remarks.push(format!("{short}."));
         }
-        let workload = workload(self.program, test)?.map_err(of)?;
-        let settings = Settings { time: self.settings.time / SHARE, ..self.settings.clone() };
-        let Some(found) = repeated(&workload, path, &settings).map_err(of)? else {
-            return Ok(Err("the processor has no cycle counter with a constant rate".to_owned()));
-        };
-        let Repeated { cycles, refused } = found;
-        Ok(match (refused, cycles.at(0.5)) {
-            (Some(refused), _) => Err(refused),
-            (None, Some(median)) => Ok(median),
-            (None, None) => Err("no packet was measured".to_owned()),
-        })
-    }
-}
-
-/// Returns the failure of a search for the packets of the program with this name.
-pub(crate) fn failure(name: &str, error: SearchError) -> Failure {
-    match error {
-        SearchError::Unsupported(what) => Failure::input(format!("{name}: {what}")),
-        SearchError::Query(error) => Failure::run(format!("{name}: {error}")),
-        SearchError::Thread(_) => Failure::run(error),
-    }
-}
-
-/// Runs a test of the program with this name, so that the time of its packet is that of what the
-/// test expects. Returns the reason why the execution path does not run the program, if it does not.
-pub(crate) fn checked(
-    name: &str,
-    program: &Program,
-    path: Path,
-    test: &Test,
-) -> Result<Option<String>, Failure> {
-    let mut switch = Switch::new(program.clone()).map_err(Failure::input)?;
-    switch.set_translated(translated::of(program)?);
-    if path == Path::Compiled
-        && let Err(error) = switch.compile()
-    {
-        return Ok(Some(error.to_string()));
-    }
-    let script = script(test)?;
-    let failed = |why: &str| {
-        Failure::run(format!(
-            "{name}: a generated test fails on {path:?}, so its packet is not measured: {why}\n{}",
-            test.stf()
-        ))
-    };
-    match stf::run(&mut switch, &script, ScriptOptions::default()) {
-        Ok(report) => match report.failures.first() {
-            None => Ok(None),
-            Some(failure) => Err(failed(&report.describe(failure))),
-        },
-        Err((line, error)) => Err(failed(&format!("line {line}: {error}"))),
-    }
-}
-
-/// Returns a switch that runs the program on an execution path, with what the control plane of a
-/// test writes.
-pub(crate) fn configured(program: &Program, path: Path, test: &Test) -> Result<Switch, Failure> {
-    let mut switch = Switch::new(program.clone()).map_err(Failure::input)?;
-    switch.set_translated(translated::of(program)?);
-    if path == Path::Compiled {
-        switch.compile().map_err(Failure::run)?;
-    }
-    let Divided { configuration, .. } = Divided::of(test)?;
-    configure(&mut switch, &configuration).map_err(Failure::run)?;
-    Ok(switch)
-}
-
-/// Carries out the commands of a script.
-fn configure(switch: &mut Switch, configuration: &Script) -> Result<(), String> {
-    let options = ScriptOptions { strict: true, ..ScriptOptions::default() };
-    let done = stf::run(switch, configuration, options);
-    done.map(drop).map_err(|(line, error)| format!("line {line}: {error}"))
-}
-
-/// Returns the script of a test.
-fn script(test: &Test) -> Result<Script, Failure> {
-    Script::parse(&test.stf()).map_err(|errors| {
-        let why: Vec<String> = errors.iter().map(|error| error.message.clone()).collect();
-        Failure::run(format!("{}\n{}", why.join("; "), test.stf()))
-    })
-}
-
-/// A test, divided into what the control plane writes and the packets.
-struct Divided {
-    configuration: Script,
-    packets: Vec<Vec<u8>>,
-}
-
-impl Divided {
-    fn of(test: &Test) -> Result<Self, Failure> {
-        let script = script(test)?;
-        let mut packets = Vec::new();
-        let mut statements = Vec::new();
-        for statement in script.statements {
-            match statement.kind {
-                StatementKind::Packet { data, .. } => packets.push(data),
-                StatementKind::Expect { .. } | StatementKind::NoPacket => {}
-                kind => statements.push(stf::Statement { line: statement.line, kind }),
+        let (mut unsteady, mut same) = (0, 0);
+        for one in found.paths {
+            let of_length = candidates.paths.iter().filter(|other| other.length == one.length);
+            if of_length.count() >= PATHS {
+                continue;
             }
-        }
-        Ok(Self { configuration: Script { statements }, packets })
-    }
-}
-
-/// Returns the traffic of a test: its packet, and a switch with what the control plane writes.
-fn workload(program: &Program, test: &Test) -> Result<Result<Workload, TrafficError>, Failure> {
-    let Divided { configuration, packets } = Divided::of(test)?;
-    let translated = translated::of(program)?;
-    let setup = move |switch: &mut Switch| {
-        switch.set_translated(Arc::clone(&translated));
-        configure(switch, &configuration)
-    };
-    let given = Given {
-        packets,
-        port: test.port,
-        setup: Setup::new(setup),
-        sets_meters: false,
-        outcomes: None,
-    };
-    Ok(Workload::given(program.clone(), given, &mut |_, _| true))
-}
-
-impl Measured {
-    /// Returns the number of bytes of the packet.
-    fn bytes(&self) -> f64 {
-        self.test.packet.len() as f64 / 2.0
-    }
-}
-
-impl Costs {
-    /// Returns the costs that a device model predicts, at the median.
-    fn of_model(program: &Program, modelled: &Modelled<'_>) -> Result<Self, Failure> {
-        let Modelled { model, under } = modelled;
-        let counter = CycleCounter::calibrate(CALIBRATION).ok_or_else(|| {
-            Failure::run("this processor has no cycle counter that runs at a constant rate")
-        })?;
-        let cycles = |picoseconds: i64| picoseconds as f64 * 1e-12 * counter.frequency();
-        let baseline = under.f0.profile.level(Level::Median).ok_or_else(|| {
-            Failure::input("--model: the model has no median delay; derive it again")
-        })?;
-        let goals = symbolic::goals::list(program);
-        let weights = weights(program, &goals, model, under, Level::Median);
-        Ok(Self {
-            constant: cycles(baseline.value.0),
-            line: 0.0,
-            goals: weights.into_iter().map(cycles).collect(),
-        })
-    }
-
-    /// Fits the costs of the goals to packets.
-    fn fit(goals: usize, packets: &[Measured]) -> Self {
-        let row = |packet: &Measured| {
-            let mut row = vec![0.0; goals + 2];
-            row[0] = 1.0;
-            row[1] = packet.bytes() / LINE;
-            for reached in &packet.reached {
-                if let Some(place) = row.get_mut(reached + 2) {
-                    *place = 1.0;
+            let (test, reached, times) = (one.test, one.reached, one.times);
+            let packet = Packet { test, reached, times };
+            if known.iter().any(|known| known.is_same(&packet)) {
+                same += 1;
+                continue;
+            }
+            match self.meter.suits(path, &packet.test)? {
+                Suitability::Steady => {}
+                Suitability::Unsteady => {
+                    unsteady += 1;
+                    continue;
+                }
+                Suitability::Refused(why) => {
+                    candidates.remarks.push(format!("A costly packet was not measured: {why}."));
+                    continue;
                 }
             }
-            row
-        };
-        let rows: Vec<Vec<f64>> = packets.iter().map(row).collect();
-        let cycles: Vec<f64> = packets.iter().map(|packet| packet.cycles).collect();
-        let mut found = non_negative_fit(&rows, &cycles, DAMPING).into_iter();
-        let constant = found.next().unwrap_or(0.0);
-        let line = found.next().unwrap_or(0.0);
-        Self { constant, line, goals: found.collect() }
+            let prediction = costs.predict(work, &packet);
+            let bound = costs.bound(f64::from(one.length), one.bound);
+            candidates.paths.push(Candidate { packet, length: one.length, prediction, bound });
+        }
+        if unsteady > 0 {
+            candidates.remarks.push(format!(
+                "{unsteady} paths that are predicted to cost as much as those below, or more, were not measured, because \
+                 repeated packets take another path: earlier ones change what later ones find."
+            ));
+        }
+        if same > 0 {
+            candidates.remarks.push(format!(
+                "{same} costly packets were left out, because the costs were fitted to the same packets."
+            ));
+        }
+        Ok(candidates)
     }
 
-    /// Returns the cycles that a packet of this length takes that reaches these goals.
-    fn of(&self, bytes: f64, reached: &[usize]) -> f64 {
-        let goals: f64 = reached.iter().filter_map(|at| self.goals.get(*at)).sum();
-        self.constant + self.line * bytes / LINE + goals
+    /// Runs the tests of packets, and returns the packets that can be measured by repeating them.
+    /// Returns the reason instead if the execution path cannot run the program.
+    fn suited(&self, path: Path, packets: Vec<Packet>) -> Result<Result<Suited, String>, Failure> {
+        let of = packets.len();
+        let mut suited = Suited { packets: Vec::with_capacity(of), unsteady: 0 };
+        for (done, packet) in packets.into_iter().enumerate() {
+            self.step("running generated tests", done, of)?;
+            match self.meter.suits(path, &packet.test)? {
+                Suitability::Steady => suited.packets.push(packet),
+                Suitability::Unsteady => suited.unsteady += 1,
+                Suitability::Refused(why) => return Ok(Err(why)),
+            }
+        }
+        Ok(Ok(suited))
     }
 
-    /// Returns the mean difference between the cycles of packets and the fit, as a share.
-    fn error(&self, packets: &[Measured]) -> f64 {
-        let of = |packet: &Measured| {
-            (self.of(packet.bytes(), &packet.reached) / packet.cycles - 1.0).abs()
-        };
-        packets.iter().map(of).sum::<f64>() / packets.len().max(1) as f64
+    /// Measures the cycles of packets, which take turns. Returns the reason instead if the
+    /// processor cannot count cycles, or a packet was not measured.
+    fn cycles(
+        &self,
+        path: Path,
+        what: &str,
+        packets: &[Packet],
+    ) -> Result<Result<Cycles, String>, Failure> {
+        let tests: Vec<&Test> = packets.iter().map(|packet| &packet.test).collect();
+        let mut goes_on = |done: usize, of: usize| self.step(what, done, of).is_ok();
+        let cycles = self.meter.cycles(path, &tests, &mut goes_on)?;
+        Ok(cycles.and_then(|cycles| {
+            let complete = cycles.of_tests.iter().all(|turns| !turns.is_empty());
+            let complete = complete && cycles.of_tests.len() == packets.len();
+            if complete { Ok(cycles) } else { Err("some packets were not measured".to_owned()) }
+        }))
     }
 }
 
-/// Returns the actions that tables run on a path.
-fn actions(goals: &[Goal], reached: &[usize]) -> String {
-    let reached = reached.iter().filter_map(|at| goals.get(*at));
-    let actions = reached.filter(|goal| goal.kind == Kind::Action).map(|goal| goal.name.as_str());
-    let actions: Vec<&str> = actions.collect();
-    if actions.is_empty() { "no table".to_owned() } else { actions.join(", ") }
+/// A path that is predicted to be costly and will be measured.
+struct Candidate {
+    packet: Packet,
+    length: u32,
+    prediction: Prediction,
+    bound: f64,
+}
+
+/// The paths that are predicted to be costly.
+#[derive(Default)]
+struct Candidates {
+    paths: Vec<Candidate>,
+    /// Remarks on costly paths that were not found or are not measured.
+    remarks: Vec<String>,
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 const DRAIN: Duration = Duration::from_millis(50);
 /// The time within which a worker must have processed its first packet.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
-/// The number of packets that the generator sends before it receives again. With XDP, Linux buffers
-/// 256 packets between the ends of a veth pair (`VETH_RING_SIZE`), and some of 256 packets that are
-/// sent in a row are lost.
+/// The number of packets that the generator sends before it receives again. Linux buffers 256 XDP
+/// packets between the ends of a veth pair (`VETH_RING_SIZE`). If 256 packets are sent in a row,
+/// some are lost.
 const SENT: usize = 64;
 
 /// The connected ports of generator and worker.
@@ -132,9 +132,9 @@ pub(super) fn flood(
     found
 }
 
-/// Measures latencies at a fixed rate. Returns the offered rate, and a histogram of the latencies
-/// if no packet was lost. If `offered` is `None`, the rate is [`Settings::load`] times the
-/// throughput, which is then measured first.
+/// Measures latencies with packets that are sent at a fixed rate. Returns the rate at which they
+/// were sent, and a histogram of the latencies if no packet was lost. If `offered` is `None`, the
+/// rate is [`Settings::load`] times the throughput, which is then measured first.
 pub(super) fn open_loop(
     ends: Ends<'_>,
     served: Served<'_>,

@@ -1,5 +1,5 @@
-//! Runs that measure several programs under the same conditions: variants of one program, or
-//! different programs, take turns within each repetition.
+//! Runs that measure several programs under the same conditions. The programs, which may be
+//! variants of one program, take turns within each repetition.
 
 use super::{Findings, Progress, Settings, Stage, Subject, case_of, in_turn, see_every_flow};
 use crate::check::{self, Comparison, Expected};
@@ -24,7 +24,8 @@ pub struct Contender<'w> {
     /// is such a worker, a single busy worker locks entries as it would beside several busy
     /// workers.
     pub idle_workers: usize,
-    /// The way in which a change of an entry waits between its writes to two replicas.
+    /// The method by which a worker that changes an entry with two replicas waits between the two
+    /// writes, so that other workers can finish reading the old value.
     pub wait: Wait,
     /// Whether the machine code of this variant has been compared with the interpreter already, for
     /// another number of entries, so that it is not compared again. Timed packets are always
@@ -32,7 +33,7 @@ pub struct Contender<'w> {
     pub is_compared: bool,
 }
 
-/// The quantities that are measured for each contender.
+/// The quantities that are measured for each of several programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figures {
     /// Only rates are measured.
@@ -103,7 +104,7 @@ pub fn run_beside(
     Ok(findings)
 }
 
-/// Returns whether two contenders can be measured with the same switch.
+/// Returns whether two measured programs can use the same switch.
 fn shares(one: &Contender<'_>, other: &Contender<'_>) -> bool {
     std::ptr::eq(one.workload, other.workload)
         && (one.variant, one.wait) == (other.variant, other.wait)
@@ -123,14 +124,16 @@ fn subject<'w>(
     let switch = case.refused.is_none().then(|| Arc::new(switch));
     if let Some(switch) = &switch {
         see_every_flow(switch, workload, settings);
-        // The wait is long, so it is set only after the packets that are not timed.
+        // Each change waits for a long time, so the wait is set only after the packets that are not
+        // timed.
         switch.set_wait_of_changes(wait);
     }
     Ok(Subject { case, workload, variant, idle_workers, switch })
 }
 
 impl<'w> Subject<'w> {
-    /// Returns a case without figures for the same switch, with the workers of `contender`.
+    /// Returns a case without results that shares the switch of this case, with the numbers of
+    /// workers of `contender`.
     fn with_workers(&self, contender: &Contender<'w>) -> Self {
         let case = super::Case { cores: contender.cores, ..self.case.clone() };
         let (workload, variant) = (self.workload, self.variant);

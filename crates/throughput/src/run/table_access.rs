@@ -30,7 +30,7 @@ impl TableAccess {
 
 impl Subject<'_> {
     /// Measures the cycles per packet with and without table lookups, in alternation, and stores
-    /// them in the case.
+    /// them in the results of the case.
     pub(super) fn table_access(&mut self, settings: &Settings) -> Result<(), TrafficError> {
         let code = self.switch.as_ref().and_then(|switch| switch.compiled());
         let has_tables = code.is_some_and(Compiled::has_tables);

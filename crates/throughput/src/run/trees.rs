@@ -1,7 +1,9 @@
-//! The rate at which trees of all outcomes of packets are made.
+//! Measures the rate at which trees of all outcomes are computed. A packet has several outcomes if
+//! a table chooses one of several group members by a hash, as in load balancing.
 //!
-//! A tree has what happens to a packet for each member of each group that could be chosen. It is
-//! made in the interpreter, whatever processes packets otherwise.
+//! The tree of a packet contains its processing for every member that could be chosen of each
+//! group. Trees are always computed by the interpreter, even if packets are otherwise processed as
+//! machine code.
 
 use std::time::{Duration, Instant};
 
@@ -18,8 +20,9 @@ use crate::ports::io::Io;
 use crate::traffic::Workload;
 use crate::traffic::error::TrafficError;
 
-/// Measures how many trees of at most `limit` outcomes one worker makes. The outputs that a tree has
-/// for the packet's own hashes are compared with those of the packet.
+/// Measures how many trees one worker computes per second, each with at most `limit` outcomes. One
+/// of the outcomes has the members that the hashes of the packet choose. Its outputs are compared
+/// with those of the packet.
 pub(super) fn run(
     workload: &Workload,
     limit: u64,

@@ -1,9 +1,10 @@
 //! Generated entries that satisfy the constraints of their tables and actions
 //! (`@entry_restriction`, `@action_restriction`).
 //!
-//! An entry that breaks a constraint is made again by the solver of the crate `constraints`: it
-//! matches the same packet, and keeps as many of its matches as the constraint allows. Constraints
-//! are about what controllers write. Here, translated keys have the numbers of the program.
+//! An entry that violates a constraint is replaced by one that the solver of the crate
+//! `constraints` finds. It matches the same packet, and keeps as many of the original matches as
+//! the constraint allows. Constraints refer to the values that controllers write. For keys with
+//! translation, these are here the numbers that the program uses.
 
 use constraints::{
     ACTION_RESTRICTION, Constraint, ENTRY_RESTRICTION, Entry, Goal, Key, KeyType, Kind, Match,
@@ -15,17 +16,18 @@ use pipeline::{FieldMatch, TableEntry};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The constraints of a program.
+/// The constraints on the table entries and the action arguments of a program.
 #[derive(Debug, Default)]
 pub(super) struct Constrained {
-    /// The constraint on each table, and the positions among all keys of those that it is about.
+    /// The constraint on each table, with the positions of those keys of the table that the
+    /// constraint can refer to.
     tables: BTreeMap<TableId, (Constraint, Vec<usize>)>,
     actions: BTreeMap<ActionId, Constraint>,
 }
 
 impl Constrained {
-    /// Collects the constraints of a program. A constraint that is wrong has no effect; the
-    /// compiler refuses a source with one.
+    /// Collects the constraints of a program. An invalid constraint has no effect here, because the
+    /// compiler refuses sources with one.
     pub(super) fn new(program: &Program) -> Self {
         let mut constrained = Self::default();
         for (number, table) in (0..).zip(&program.tables) {
@@ -60,8 +62,8 @@ impl Constrained {
         constrained
     }
 
-    /// Returns an entry that the looked-up keys match and that satisfies the constraint of its
-    /// table: the given one if it does.
+    /// Returns an entry that matches the looked-up keys and satisfies the constraint of its table:
+    /// `entry` itself, if it does, and otherwise the solver's replacement.
     pub(super) fn entry(
         &self,
         table: TableId,
@@ -91,7 +93,8 @@ impl Constrained {
         Ok(entry)
     }
 
-    /// Returns arguments that satisfy the constraint of an action: the given ones if they do.
+    /// Returns arguments that satisfy the constraint of an action: `arguments` themselves, if they
+    /// do, and otherwise the solver's replacement.
     pub(super) fn arguments(
         &self,
         action: ActionId,
@@ -113,7 +116,7 @@ impl Constrained {
     }
 }
 
-/// Returns the texts of all annotations with a name.
+/// Returns the texts of all annotations that have the given name.
 fn texts(annotations: &[Annotation], name: &str) -> Vec<String> {
     let named = annotations.iter().filter(|annotation| annotation.name == name);
     let texts = named.filter_map(|annotation| match &annotation.body {
@@ -125,7 +128,7 @@ fn texts(annotations: &[Annotation], name: &str) -> Vec<String> {
     texts.map(|text| text.text().to_owned()).collect()
 }
 
-/// Returns the name for the control plane of a key or parameter.
+/// Returns the name by which the control plane refers to a key or parameter.
 fn name<'p>(annotations: &'p [Annotation], declared: &'p str) -> &'p str {
     let mut all = annotations.iter().rev();
     let annotation = all.find(|annotation| annotation.name == "name");
@@ -165,7 +168,8 @@ fn matched(of: &FieldMatch) -> Match<'static> {
     }
 }
 
-/// Converts a match for a key, of which a value is given.
+/// Converts a match to one of a table entry. `key` is a value of the match's key, which determines
+/// its width.
 fn field_match(of: &Match<'_>, key: &Bits) -> FieldMatch {
     match of {
         Match::Any => FieldMatch::Any,
@@ -182,7 +186,7 @@ fn field_match(of: &Match<'_>, key: &Bits) -> FieldMatch {
     }
 }
 
-/// Returns the value of an exact match, which an argument is.
+/// Returns the value of an exact match. Action arguments are represented as exact matches.
 fn exact<'m>(of: &'m Match<'_>) -> &'m [u8] {
     match of {
         Match::Exact(value) => value,
@@ -190,7 +194,7 @@ fn exact<'m>(of: &'m Match<'_>) -> &'m [u8] {
     }
 }
 
-/// Returns a number with the type of another one.
+/// Returns the number that the bytes represent, with the width and signedness of `like`.
 fn number(bytes: &[u8], like: &Bits) -> Bits {
     Bits::from_be_bytes(like.width(), like.is_signed(), bytes)
 }

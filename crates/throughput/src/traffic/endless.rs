@@ -8,7 +8,7 @@
 use pipeline::RunError;
 use std::fmt;
 
-/// The number of endlessly processed packets after which the search for more stops.
+/// The number of endlessly processed packets after which the search for further ones stops.
 const ENOUGH: usize = 4;
 /// The largest number of bytes of a packet that the error message shows.
 const SHOWN: usize = 64;

@@ -22,15 +22,16 @@ use std::time::Duration;
 /// The port by which generated packets arrive.
 pub(crate) const PORT: u32 = 1;
 /// The port to which generated entries send packets.
-const OUT: u128 = 2;
+pub(super) const OUT: u32 = 2;
 /// The number of different values that generated entries have for one action parameter. It limits
 /// the number of entries in later tables whose keys depend on the parameter.
 const VALUES: u32 = 64;
 /// The largest number of times that all packets are processed to generate entries. Generation ends
 /// with a pass that adds no entry. Each table whose keys depend on an earlier table needs one more
 /// pass.
-const PASSES: usize = 16;
-/// The number of recipes with endlessly processed packets after which no other recipe is tried.
+pub(super) const PASSES: usize = 16;
+/// The largest number of recipes (choices of actions) under which packets were processed endlessly.
+/// When it is reached, no other recipe is tried.
 const ENDLESS_RECIPES: usize = 8;
 
 /// The action that the generated entries of each table run, as an index into [`Table::actions`].
@@ -57,7 +58,7 @@ pub(crate) struct Score {
 
 /// The table lookups of one packet: the table, the looked-up keys, and whether an entry was found.
 #[derive(Debug, Default)]
-struct Lookups(Vec<(TableId, Vec<Bits>, bool)>);
+pub(super) struct Lookups(pub(super) Vec<(TableId, Vec<Bits>, bool)>);
 
 impl Trace for Lookups {
     fn event(&mut self, _event: Event) {}
@@ -81,6 +82,9 @@ pub(crate) struct Filled {
     /// lookup failed.
     pub(crate) made_for: Vec<usize>,
     pub(crate) score: Score,
+    /// Whether a packet found an entry in each table, or added the one that the next packet finds
+    /// (`add_on_miss`), by the positions of the tables.
+    pub(crate) hit: Vec<bool>,
     /// The tables for which entries could not be generated, each with the reason, as sentences.
     pub(crate) refused: Vec<String>,
     /// The flows that use an entry which packets write and which another flow uses too.
@@ -90,8 +94,8 @@ pub(crate) struct Filled {
     pub(crate) endless: Option<Endless>,
 }
 
-/// Returns the choice of an action for each table with which sample packets score best, and its
-/// score. Every action of every table is tried in turn.
+/// Returns the best choice of an action for each table, by the score that sample packets reach with
+/// it, and this score. Every action of every table is tried in turn.
 pub(crate) fn choose(program: &Program, packets: &Packets) -> Result<(Recipe, Score), LoadError> {
     let mut recipe = Recipe::default();
     for (number, table) in program.tables.iter().enumerate() {
@@ -129,8 +133,8 @@ fn candidates(table: &Table) -> impl Iterator<Item = usize> {
     usable.map(|(position, _)| position)
 }
 
-/// Generates a table entry for every lookup of the packets that fails, in the order of the
-/// failures. `go_on` receives the number of packets processed in the present pass and the total,
+/// Generates a table entry for every table lookup of the packets that finds none, in the order of
+/// the lookups. `go_on` receives the number of packets processed in the present pass and the total,
 /// and returns whether to continue.
 pub(crate) fn fill(
     program: &Program,
@@ -147,11 +151,13 @@ pub(crate) fn fill(
     let mut shared = BTreeSet::new();
     let mut made_for = Vec::new();
     let mut endless = None;
+    let mut hit = Vec::new();
+    let mut learning = BTreeSet::new();
     for _ in 0..PASSES {
         let before = filler.entries.len();
         let mut owners: HashMap<u64, usize> = HashMap::new();
         shared.clear();
-        let mut hit = vec![false; program.tables.len()];
+        hit = vec![false; program.tables.len()];
         (score.ended, score.left) = (0, 0);
         let mut budgets = Budgets::default();
         for (number, packet) in packets.iter().enumerate() {
@@ -172,6 +178,9 @@ pub(crate) fn fill(
                 if found {
                     hit.get_mut(table.index()).into_iter().for_each(|hit| *hit = true);
                 } else {
+                    if program.tables.get(table.index()).is_some_and(|table| table.add_on_miss) {
+                        learning.insert(table);
+                    }
                     filler.put(&switch, table, &keys);
                     made_for.resize(filler.entries.len(), number);
                 }
@@ -187,15 +196,18 @@ pub(crate) fn fill(
             break;
         }
     }
+    for table in learning {
+        hit.get_mut(table.index()).into_iter().for_each(|hit| *hit = true);
+    }
     score.parameters = filler.parameters();
     let Filler { entries, members, refused, .. } = filler;
-    Ok(Filled { entries, members, made_for, score, refused, shared, endless })
+    Ok(Filled { entries, members, made_for, score, hit, refused, shared, endless })
 }
 
-/// The entries that have been made so far for packets, with the actions of one recipe.
+/// The entries that have been generated so far, with the actions of one recipe.
 struct Filler<'p> {
     program: &'p Program,
-    /// What entries and arguments must satisfy.
+    /// The constraints that entries and arguments must satisfy.
     constrained: &'p Constrained,
     recipe: &'p Recipe,
     entries: Vec<Placed>,
@@ -215,7 +227,7 @@ impl Filler<'_> {
         })
     }
 
-    /// Returns a hash that identifies the entry of a table which these keys match.
+    /// Returns a hash that identifies the table entry that matches these keys.
     fn name(&self, id: TableId, keys: &[Bits]) -> u64 {
         let mut hash = DefaultHasher::new();
         id.hash(&mut hash);
@@ -244,7 +256,7 @@ impl Filler<'_> {
         }
     }
 
-    /// Returns a new table entry that these keys match, or `None` if the table permits no action
+    /// Returns a new table entry that matches these keys, or `None` if the table permits no action
     /// for entries.
     fn entry(
         &mut self,
@@ -263,9 +275,7 @@ impl Filler<'_> {
             .zip(keys)
             .map(|(key, value)| field_match(&key.match_kind, value))
             .collect();
-        let needs_priority = table.keys.iter().any(|key| {
-            matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
-        });
+        let needs_priority = needs_priority(table);
         let (program, constrained) = (self.program, self.constrained);
         let call = |number| {
             let arguments = arguments(program, reference.action, number);
@@ -313,7 +323,7 @@ fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
             || (width == 9
                 && matches!(program.types.find(parameter.type_id), Some(Type::Bits { .. })));
         if is_port {
-            return Bits::unsigned(width, OUT);
+            return Bits::unsigned(width, OUT.into());
         }
         let which = if parameter.reference { number } else { number % u64::from(VALUES) };
         let mut random = ChaCha8Rng::seed_from_u64(position as u64);
@@ -323,9 +333,16 @@ fn arguments(program: &Program, action: ActionId, number: u64) -> Vec<Bits> {
     parameters.map(value).collect()
 }
 
+/// Returns whether the entries of a table need a priority.
+pub(super) fn needs_priority(table: &Table) -> bool {
+    table.keys.iter().any(|key| {
+        matches!(key.match_kind, MatchKind::Ternary | MatchKind::Range | MatchKind::Optional)
+    })
+}
+
 /// Returns the match of an entry for one key whose looked-up value is `value`. An LPM prefix covers
 /// three quarters of the bits, a ternary mask all but the last two, and a range has 16 values.
-fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
+pub(super) fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     let width = value.width();
     let masked = |free: u32| {
         let mask = Bits::prefix_mask(width, width.saturating_sub(free));
@@ -352,7 +369,8 @@ fn field_match(kind: &MatchKind, value: &Bits) -> FieldMatch {
     }
 }
 
-/// Records why no entries can be generated for a table, unless a reason is recorded already.
+/// Records the reason why no entries can be generated for a table, unless a reason is recorded
+/// already.
 fn refuse(refused: &mut Vec<String>, table: &str, why: &str) {
     let beginning = format!("no entries can be generated for table {table}: ");
     if !refused.iter().any(|known| known.starts_with(&beginning)) {

@@ -1,16 +1,18 @@
-//! Traffic that is given as a whole: packets, and a function that configures a switch for them.
+//! Traffic that the caller provides instead of having it generated: packets, and a function that
+//! configures a switch for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ir::{Program, TableId};
-use pipeline::{Processor, Switch};
+use pipeline::Switch;
 
 use super::endless::Budgets;
+use super::entries::Lookups;
 use super::members::Members;
-use super::{TrafficError, Workload};
+use super::{TrafficError, Workload, reach};
 use crate::method;
 
 /// A function that configures a switch which was just created: it adds entries, groups and
@@ -27,8 +29,8 @@ impl fmt::Debug for Setup {
 }
 
 impl Setup {
-    /// Creates a setup from a function, which must do the same each time. It returns the reason why
-    /// the switch refuses a part of the configuration.
+    /// Creates a setup from a function, which must configure every switch in the same way. The
+    /// function returns an error with the reason if the switch refuses a part of the configuration.
     pub fn new(
         configure: impl Fn(&mut Switch) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
@@ -52,8 +54,8 @@ pub struct Given {
     /// Whether the setup sets rates of meters. Without rates all packets are green, so that outputs
     /// do not depend on the time or on earlier packets.
     pub sets_meters: bool,
-    /// The largest number of outcomes of a packet, if trees of all its outcomes are to be measured
-    /// instead of its processing.
+    /// The largest number of outcomes in the tree of a packet, if the run is to measure how fast
+    /// trees of all outcomes are computed. With `None`, packets are processed as usual.
     pub outcomes: Option<u64>,
 }
 
@@ -84,17 +86,21 @@ impl Workload {
             }
         }
         let (mut left, mut budgets) = (0, Budgets::default());
-        let mut processor = Processor::with_seed(0);
+        let mut hit: BTreeSet<TableId> = BTreeSet::new();
         for (number, packet) in packets.iter().enumerate() {
-            let mut outputs = Vec::new();
-            let done =
-                processor.process(&switch, (port, packet.as_slice()), Duration::ZERO, &mut outputs);
-            match done {
+            let mut lookups = Lookups::default();
+            match switch.process_traced(port, packet, Duration::ZERO, &mut lookups) {
                 Err(error) if error.is_endless() => budgets.exceeded(number, packet, &error),
-                Ok(()) => left += usize::from(!outputs.is_empty()),
+                Ok(outputs) => left += usize::from(!outputs.is_empty()),
                 // Errors that occur here also occur in timed runs, where they are counted.
                 Err(_) => {}
             }
+            // A table with `add_on_miss` has the entry when the packet comes again.
+            let learns = |table: TableId| {
+                program.tables.get(table.index()).is_some_and(|table| table.add_on_miss)
+            };
+            let found = lookups.0.into_iter().filter(|(table, _, hit)| *hit || learns(*table));
+            hit.extend(found.map(|(table, ..)| table));
             let goes_on = number % 1024 != 0 || progress(number, packets.len());
             if !goes_on {
                 return Err(TrafficError::Interrupted);
@@ -104,10 +110,12 @@ impl Workload {
             }
         }
         budgets.endless(packets.len()).map_or(Ok(()), Err)?;
-        // It is not known which entries packets write, so all may write those of others.
+        // It is not known which entries packets write. So if they write any, every flow may write
+        // entries of other flows.
         let writes = method::of_program(&program).is_some();
         let shared = if writes { (0..packets.len()).collect() } else { [].into() };
-        Ok(Self {
+        let unhit = reach::keyed(&program).filter(|table| !hit.contains(table)).collect();
+        let mut workload = Self {
             program,
             entries: Vec::new(),
             members: Members::default(),
@@ -116,12 +124,17 @@ impl Workload {
             left,
             shared,
             notes: outcomes.map(note_of_trees).into_iter().collect(),
+            unhit,
+            unhit_reasons: Vec::new(),
+            solved: Vec::new(),
             port,
             setup: Some(setup),
             counts,
             sets_meters,
             outcomes,
-        })
+        };
+        workload.name_unhit(&[], "the given packets do not");
+        Ok(workload)
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// The number of members in each generated group of an action selector.
 const MEMBERS_PER_GROUP: u32 = 4;
 
-/// The number of an action call, among several calls of the action that differ in their arguments.
+/// The number of an action call, among several calls of the same action with different arguments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variant {
     pub(super) number: u32,
@@ -81,6 +81,24 @@ impl Members {
             (Err(ControlError::Full { .. }), count @ 1..) => Ok(known[number as usize % count]),
             (Err(error), _) => Err(error.to_string()),
         }
+    }
+
+    /// Adds a member that runs an action call to an action profile of a switch, unless the profile
+    /// has such a member already. Returns the member's id, or `None` if the switch refuses it.
+    pub(super) fn running(
+        &mut self,
+        switch: &Switch,
+        profile: ExternId,
+        action: ActionCall,
+    ) -> Option<u32> {
+        let of_profile = || self.members.iter().filter(|(of, ..)| *of == profile);
+        if let Some((_, known, _)) = of_profile().find(|(_, _, known)| *known == action) {
+            return Some(*known);
+        }
+        let next = of_profile().map(|(_, member, _)| member + 1).max().unwrap_or(0);
+        switch.add_member(profile, next, action.clone()).ok()?;
+        self.members.push((profile, next, action));
+        Some(next)
     }
 
     /// Adds all generated members and groups to a switch that has none.

@@ -2,8 +2,8 @@
 //! of headers.
 //!
 //! The parser states are executed symbolically. A known value is a constant or a range of packet
-//! bits. All others are unknown, and a `select` on an unknown value may take any branch. A route is
-//! therefore only a proposal, whose quality shows when its packets are run.
+//! bits. All other values are unknown, and a `select` on an unknown value may take any branch. A
+//! route is therefore only a proposal, whose quality shows when its packets are run.
 
 use ir::bits::Bits;
 use ir::{
@@ -18,7 +18,8 @@ use std::collections::HashMap;
 const MAX_ROUTES: usize = 512;
 /// The largest number of times that a route may enter one parser state.
 const MAX_VISITS: u32 = 3;
-/// The number of packet bits (64 KiB) beyond which a route is not continued into another state.
+/// The largest number of packet bits (64 KiB) with which a route is continued into a further parser
+/// state.
 const MAX_BITS: u64 = 8 * 65_535;
 
 /// A route from the start of the first parser to `accept`: the bits that a packet must have to take
@@ -134,7 +135,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Returns the ways to continue after a `select`: for each case that some packet can match, its
+    /// Returns the continuations after a `select`: for each case that some packet can match, its
     /// next state and a copy of `walk` that requires the bits of such a packet.
     fn select(
         &self,
@@ -158,8 +159,8 @@ impl Walker<'_> {
         ways
     }
 
-    /// Requires packet bits with which a `select` case matches. Returns false if no packet on this
-    /// route can match the case.
+    /// Restricts the packet bits of `walk` to values with which a `select` case matches. Returns
+    /// false if no packet on this route can match the case.
     fn fits(&self, subjects: &[Option<Known>], case: &SelectCase, walk: &mut Walk) -> bool {
         // A single value set may stand for all subjects. It is empty until the control plane fills
         // it.
@@ -188,8 +189,8 @@ impl Walker<'_> {
         })
     }
 
-    /// Requires packet bits with which none of the `earlier` cases of a `select` matches. Returns
-    /// false if that is impossible.
+    /// Restricts the packet bits of `walk` to values with which none of the `earlier` cases of a
+    /// `select` matches. Returns false if that is impossible.
     fn misses_all(
         &self,
         subjects: &[Option<Known>],
@@ -455,8 +456,9 @@ impl Walker<'_> {
         self.prefix(place, place.path.len(), walk)
     }
 
-    /// Returns the key of the value to which the first `steps` steps of a place lead. Returns
-    /// `None` for a bit slice, or if the index of a stack element is not known.
+    /// Returns the key (variable, fields and stack elements) of the value to which the first
+    /// `steps` steps of a place lead. Returns `None` for a bit slice, or if the index of a stack
+    /// element is not known.
     fn prefix(&self, place: &Place, steps: usize, walk: &Walk) -> Option<Key> {
         let mut key = (place.variable, Vec::with_capacity(steps));
         for step in place.path.get(..steps)? {
@@ -510,7 +512,7 @@ fn within(key: &Key, outer: &Key) -> bool {
 }
 
 impl Route {
-    /// Requires that the packet bits starting at `offset` equal `value` where `mask` is one.
+    /// Restricts the packet bits from `offset` on: those where `mask` is one must equal `value`.
     /// Returns false if the route already requires another value there.
     fn fix(&mut self, offset: u64, value: Bits, mask: Bits) -> bool {
         let width = value.width();

@@ -1,15 +1,16 @@
-//! Text with expressions in braces, from which the lines of scripts are made.
+//! Text templates from which the lines of scripts are made, with expressions in braces.
 //!
 //! `{EXPRESSION}` stands for the decimal digits of a number, and `{EXPRESSION:8}` for eight
 //! hexadecimal digits. In an expression, `n` is the number of the repetition, from 0. The operators
-//! are those of C on whole numbers: `|`, `^`, `&`, `<<` `>>`, `+` `-`, `*` `/` `%`, from the weakest.
+//! are those of C on whole numbers: `|`, `^`, `&`, `<<` `>>`, `+` `-`, `*` `/` `%`, from the
+//! weakest.
 
 use std::fmt::Write as _;
 
-/// The largest number of digits of an expression's value.
+/// The largest number of digits that `{EXPRESSION:DIGITS}` may ask for.
 const MOST_DIGITS: usize = 64;
 
-/// Returns a text in which the value of each expression takes its place.
+/// Replaces each expression in a text by its value, for repetition `n`.
 ///
 /// # Errors
 /// Returns the reason why an expression has no value.
@@ -56,18 +57,19 @@ fn value(expression: &str, n: u128) -> Result<u128, String> {
     if reader.rest.is_empty() { Ok(value) } else { Err(reader.unexpected()) }
 }
 
-/// The operators, from those that bind weakest.
+/// The operators, in order of precedence from the weakest.
 const OPERATORS: [&[&str]; 6] =
     [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "/", "%"]];
 
-/// A reader of an expression, which holds the text that is left.
+/// A parser of an expression, with the text that it has not parsed yet.
 struct Reader<'t> {
     rest: &'t str,
     n: u128,
 }
 
 impl Reader<'_> {
-    /// Reads operands that operators of this level, or stronger ones, join.
+    /// Parses operands that are joined by operators of this level of precedence or a stronger one,
+    /// and returns their value.
     fn sum_of(&mut self, level: usize) -> Result<u128, String> {
         let Some(operators) = OPERATORS.get(level) else { return self.operand() };
         let mut left = self.sum_of(level + 1)?;
