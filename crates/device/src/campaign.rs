@@ -43,12 +43,14 @@ pub struct Campaign {
     pub notes: Vec<Note>,
 }
 
-/// One run of packets through a cell, with the delays of its packets.
+/// One run of packets through the device in one cell (a set of functions under one setting), with
+/// the delays of its packets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredBlock {
-    /// The cell, the time and the packet counts of the block.
+    /// The cell (a set of functions under one setting), the time and the packet counts of this run
+    /// of packets.
     pub block: Block,
-    /// The delay of each packet of the block that arrived, in order of arrival.
+    /// The delay of each packet of the run that arrived, in order of arrival.
     pub samples: Vec<Sample>,
     /// The control windows before the first packet and after each packet that was sent (empty if
     /// there are none).
@@ -56,8 +58,9 @@ pub struct MeasuredBlock {
 }
 
 impl Campaign {
-    /// Returns how many blocks of the campaign were disturbed and how many attempts were repeated.
-    /// Returns `None` if no block was disturbed or repeated, or if the machine was not observed.
+    /// Returns how many blocks of the campaign were disturbed, and how many measurements of blocks
+    /// were repeated. Returns `None` if no block was disturbed or repeated, or if the machine was
+    /// not observed.
     ///
     /// When a block was measured, it could be compared only with the earlier blocks of its cell.
     /// Here its median delay is compared with the median over all blocks of the cell.
@@ -106,7 +109,8 @@ impl Campaign {
         self.blocks.iter().filter(move |measured| measured.block.cell == cell)
     }
 
-    /// Returns the delays of all packets of a cell, from all its blocks: the set M_i of equation 5.
+    /// Returns the delays of all packets that were sent in a cell (a set of functions under one
+    /// setting): the set M_i of equation 5.
     #[must_use]
     pub fn delays(&self, cell: CellId) -> Vec<Picoseconds> {
         self.blocks_of(cell)
@@ -115,7 +119,7 @@ impl Campaign {
             .collect()
     }
 
-    /// Returns the packet counts of a cell, summed over its blocks.
+    /// Returns the packet counts of a cell, summed over its blocks (runs of packets).
     #[must_use]
     pub fn counts(&self, cell: CellId) -> Counts {
         self.blocks_of(cell).fold(Counts::default(), |sum, measured| sum + measured.block.counts)

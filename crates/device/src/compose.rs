@@ -26,7 +26,7 @@ use crate::shift::Verdict;
 
 pub use curves::{CurveError, Curves, MaximumService, MinimumService, Semantics};
 
-/// The predicted delays of a device for packets that need a given list of functions.
+/// The predicted delays of packets for which a device performs a given list of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Composition {
     /// The functions that packets need beyond the baseline, in order. A function may occur several
@@ -38,8 +38,8 @@ pub struct Composition {
     pub levels: Vec<Predicted>,
     /// Bounds on percentiles of the delay, which hold even if costs vary from packet to packet.
     pub union: Vec<UnionBound>,
-    /// The functions whose cost varies from packet to packet, sorted and without duplicates. Their
-    /// costs must not be added.
+    /// The functions whose cost varies from packet to packet, so that it must not be added to other
+    /// costs. The list is sorted and has no duplicates.
     pub refused: Vec<FunctionName>,
 }
 
@@ -68,7 +68,7 @@ pub struct Predicted {
     /// holds with the confidence in `guarantee` for a percentile, and with the confidence of the
     /// model for the maximum.
     pub beyond: Option<f64>,
-    /// The functions whose measured cost is negative at this level.
+    /// The functions whose measured cost at this level (a statistic of delays) is negative.
     pub negative: Vec<FunctionName>,
     /// The strength of the prediction: whether it is certain, holds with some confidence, or was
     /// only observed.
@@ -113,7 +113,8 @@ pub struct UnionBound {
     pub confidence: f64,
 }
 
-/// The shares of packets that may exceed the union bounds, one bound for each share.
+/// The shares of packets for which a prediction has bounds. For each share, there is a delay that
+/// at most this share of packets exceeds.
 const SHARES: [f64; 4] = [1e-1, 1e-2, 1e-3, 1e-4];
 
 /// The reason why the behaviour for several functions cannot be predicted.

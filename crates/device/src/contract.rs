@@ -1,9 +1,9 @@
-//! Delay contracts: a service curve that holds for every packet of a class of paths through a
-//! program, with what it stands for.
+//! Delay contracts: service curves that hold for every packet on any of several paths through a
+//! program, with the figures and assumptions from which they follow.
 //!
-//! A model predicts each path of a class by itself. The contract of the class is on the safe side
-//! of all of these predictions: it has the longest delay, the longest latency and the lowest rate
-//! of any path, and the weakest of their guarantees.
+//! A model predicts each path by itself. The contract of several paths is on the safe side of all
+//! of these predictions: it has the longest delay, the longest latency and the lowest rate of any
+//! path, and the weakest of their guarantees.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -28,9 +28,10 @@ pub struct Terms {
 /// The origin of the figures of a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
-    /// Each path was measured as it is: it needs at most one function beyond the baseline.
+    /// Each path was measured itself, because it needs at most one function beyond the baseline.
     Measured,
-    /// Delays of some path are sums of the costs of functions that were measured one by one.
+    /// The delay of at least one path is a sum of the costs of functions that were measured one by
+    /// one.
     Composed,
     /// The model was read from a publication.
     Published,
@@ -46,7 +47,8 @@ impl fmt::Display for Basis {
     }
 }
 
-/// A service curve for all packets that take one of several paths, and what it stands for.
+/// A service curve for all packets that take one of several paths, with the figures and assumptions
+/// from which it follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contract {
     /// The conditions for which the contract holds: packet length, entries in tables and others.
@@ -55,25 +57,26 @@ pub struct Contract {
     pub terms: Terms,
     /// The longest delay that the model predicts for a packet of one of the paths.
     pub delay: Picoseconds,
-    /// The largest share of packets that may take longer, or `None` if it is unknown.
+    /// The largest share of packets that may take longer than `delay`, or `None` if it is unknown.
     pub beyond: Option<f64>,
     /// The rate R of the service curve in bit/µs, or `None` for a burst-delay curve.
     pub rate: Option<Rational>,
     /// The latency T of the service curve in µs.
     pub latency: Rational,
-    /// The strength of the contract.
+    /// The strength of the contract: whether it is certain, holds with some confidence, or was only
+    /// observed.
     pub guarantee: Guarantee,
-    /// The origin of its figures.
+    /// The origin of the contract's figures.
     pub basis: Basis,
     /// The functions of the slowest path.
     pub functions: Vec<FunctionName>,
-    /// The functions of some path without a measured rate, for which the service curve has the rate
-    /// of the baseline. They may be slower.
+    /// Those functions on any of the paths whose rate was not measured. The service curve assumes
+    /// that they have the rate of the baseline, but they may be slower.
     pub assumed_rates: BTreeSet<FunctionName>,
-    /// The parts of some path that no function of the model covers. If there are any, packets may
-    /// take longer than `delay`.
+    /// Those parts of any of the paths that no function of the model covers. If there are any,
+    /// packets may take longer than `delay`.
     pub unmeasured: Parts,
-    /// The number of paths that differ in their parts.
+    /// The number of paths with different parts for which the contract holds.
     pub paths: usize,
 }
 
@@ -161,7 +164,7 @@ impl Model {
             under.function(name).is_none_or(|one| one.measurement.loss_free_rate.is_some())
         };
         let assumed = functions.iter().filter(|name| service.rate.is_some() && !has_rate(name));
-        // A sum that lacks a part bounds nothing from above.
+        // If a part is missing in the sum, the sum is no upper bound.
         let is_complete = path.unmeasured.is_empty();
         Ok(Some(Contract {
             setting: composition.setting.clone(),
@@ -180,8 +183,8 @@ impl Model {
     }
 
     /// Returns the confidence that the bounds of all paths hold together, or `None` if all need the
-    /// same functions. Each bound follows from the intervals of the cells of which it is composed,
-    /// so all hold if the intervals of all these cells hold (Bonferroni).
+    /// same functions. Each bound is computed from the intervals of some cells, so all hold if the
+    /// intervals of all these cells hold (Bonferroni).
     fn confidence_of_all(&self, paths: &[PathPrediction]) -> Option<f64> {
         let lists: BTreeSet<&Vec<FunctionName>> =
             paths.iter().map(|path| &path.composition.functions).collect();
@@ -189,7 +192,7 @@ impl Model {
             return None;
         }
         let functions: BTreeSet<&FunctionName> = lists.into_iter().flatten().collect();
-        // One more cell is that of the baseline.
+        // The cell of the baseline counts as well.
         let cells = functions.len() as f64 + 1.0;
         Some((1.0 - cells * (1.0 - self.confidence)).max(0.0))
     }

@@ -20,7 +20,8 @@ pub struct Server {
     pub rate: Option<Rational>,
     /// The latency T of the service curve in µs.
     pub latency: Rational,
-    /// What the service curve stands for, which `planimeter bound` repeats in its result.
+    /// A text that names the packets and the contract from which the service curve follows.
+    /// `planimeter bound` repeats it beside the bounds that depend on the curve.
     pub rests_on: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Measures how often and how long the host of a measurement stands still, and fits an envelope to
-//! these times.
+//! Measures how often and for how long the host of a measurement takes the processor away from a
+//! program, and fits an envelope to these times.
 //!
 //! A host that runs other programs, or is itself a virtual machine, takes the processor away from a
 //! program from time to time. In network calculus, it is a flow of higher priority: in any time t,
@@ -123,10 +123,10 @@ impl Gaps {
         gaps
     }
 
-    /// Returns a level in seconds for the end of each gap. Over all intervals that end at this
-    /// moment, the level is the largest amount by which the gaps in the interval exceed ρ times the
-    /// length of the interval. This is the level of a bucket that gaps fill and that leaks at rate
-    /// ρ.
+    /// Returns, for the end of each gap, the smallest burst σ in seconds that an envelope of rate ρ
+    /// needs there: over all intervals that end at this moment, the largest amount by which the
+    /// gaps in the interval exceed ρ times its length. It is computed as the level of a bucket that
+    /// gaps fill and that leaks at rate ρ.
     fn levels(&self, rho: f64) -> Vec<f64> {
         let (mut level, mut end) = (0.0_f64, 0.0);
         let mut at_end = |gap: &Gap| {

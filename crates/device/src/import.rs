@@ -11,7 +11,8 @@ use crate::campaign::{Counts, Picoseconds, Sample};
 pub use captures::{Captured, Identity, match_captures};
 pub use text::{TextError, delays, histogram};
 
-/// The content of one imported file, which is the measurement of one cell.
+/// The content of one imported file, which has the delays of one set of functions under one setting
+/// (a cell).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     /// The delay of each packet. For text, they are in the order of the lines, and for captures, in
@@ -31,9 +32,9 @@ pub struct Imported {
 const WINDOW: usize = 64;
 
 /// Returns how often the clock appears to have been set between packets. The delays are divided
-/// into consecutive groups of [`WINDOW`]. A step counts if the ranges of two successive groups, or
-/// of the two neighbours of a group, are disjoint and lie more than ten times the wider range
-/// apart. A queue fills and empties within a group, so it does not look like a step.
+/// into consecutive groups of [`WINDOW`]. A step is counted between two groups, or across one group
+/// in between, if the ranges of their delays are disjoint and their distance is more than ten times
+/// the wider range. A queue fills and empties within a group, so it does not look like a step.
 fn clock_steps(samples: &[Sample]) -> u64 {
     let windows = samples.chunks_exact(WINDOW).filter_map(|window| {
         let delays = || window.iter().map(|sample| sample.delay.0);

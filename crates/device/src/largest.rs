@@ -4,10 +4,9 @@
 //! A device in memory shares its processor with the host, whose interrupts delay single packets.
 //! The largest of many delays is therefore due to the host. Each block sends the same packets in
 //! the same order, so the delays of one packet number show repeatedly what the device does for that
-//! packet. The
-//! *second smallest* of these delays is robust against stalls of the host and against a single
-//! delay that was measured too short. The largest of these values over all packet numbers belongs
-//! to the packet for which the device needs the longest time.
+//! packet. The *second smallest* of these delays is robust against stalls of the host and against a
+//! single delay that was measured too short. The largest of these values over all packet numbers
+//! belongs to the packet for which the device needs the longest time.
 
 use std::collections::BTreeMap;
 
@@ -23,10 +22,10 @@ pub struct LargestPacketError {
     pub relative: f64,
 }
 
-/// Returns the delay of the packet of a cell that takes the device longest. Each block sends the
-/// same packets, so a packet number has one delay for each block. The second smallest of these
-/// delays represents the packet number, and the function returns the largest value of all packet
-/// numbers. Returns `None` if no packet number has two delays.
+/// Returns the delay of the packet of a cell for which the device needs the longest time. Each
+/// block sends the same packets, so a packet number has one delay for each block. The second
+/// smallest of these delays represents the packet number. Returns the largest of these
+/// representatives, or `None` if no packet number has two delays.
 #[must_use]
 pub fn largest_packet(campaign: &Campaign, cell: CellId) -> Option<Picoseconds> {
     let mut repeated: BTreeMap<u32, Vec<Picoseconds>> = BTreeMap::new();

@@ -61,8 +61,8 @@ impl Level {
         ]
     }
 
-    /// Returns whether the level is used as an upper bound on delays, for which an estimate that is
-    /// too small is unsafe.
+    /// Returns whether the level is used as an upper bound on delays. If such a level is estimated
+    /// too small, packets may exceed the bound.
     #[must_use]
     pub fn is_upper(self) -> bool {
         match self {

@@ -74,18 +74,18 @@ pub struct SettingModel {
 pub struct FunctionModel {
     /// The function that the device performed in addition to those of [`Model::baseline`].
     pub function: Function,
-    /// The measurement of the cell that has only this function.
+    /// The measurement of the device with this function and the baseline.
     pub measurement: Measurement,
-    /// The result of the test whether the function costs the same for every packet, or `None`
+    /// The result of the test of whether the function costs the same for every packet, or `None`
     /// without samples.
     pub shift: Option<Shift>,
 }
 
-/// The measurement of one cell: one set of functions under one setting.
+/// The measurement of one set of functions under one setting (a cell).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// The summary of the cell's delays.
+    /// The summary of the measured delays.
     pub profile: Profile,
     /// The highest rate without loss, R_min in bit/s, or `None` if no rates were tried.
     pub loss_free_rate: Option<u64>,
@@ -110,7 +110,7 @@ pub struct Delta {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The baseline of a setting has no delays, with which functions could be compared.
+    /// The baseline of a setting has no delays with which functions could be compared.
     #[error("the baseline ({setting}) has no delays; measure it, or go on with the campaign")]
     NoBaseline {
         /// The setting whose baseline has no delays.
@@ -133,8 +133,8 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// Derives a model from a campaign. The cells without a function or with a single one are used.
-    /// They are the training set of Helm et al. A function without delays is left out.
+    /// Derives a model from a campaign. Only cells with at most one function are used. They are the
+    /// training set of Helm et al. A function without delays is left out.
     ///
     /// # Errors
     /// Returns a [`ModelError`] if a baseline has no delays.

@@ -20,11 +20,12 @@ use crate::level::Level;
 pub struct Profile {
     /// The number of packets whose delay is known, or 0 for published figures without samples.
     pub samples: u64,
-    /// The number of independent packets that would determine the delays equally well.
+    /// The number of independent packets that would determine the levels as precisely as these
+    /// packets do. It is smaller than `samples` if packets of one block resemble each other.
     pub effective_samples: u64,
     /// The number of blocks (runs of packets) from which the delays come.
     pub blocks: u32,
-    /// The counts of the cell's packets, such as lost ones.
+    /// The packet counts of the cell, such as the number of lost packets.
     pub counts: Counts,
     /// The estimated statistics of the delays, such as the median, with their confidence intervals.
     pub levels: Vec<Estimate>,
@@ -75,8 +76,8 @@ pub struct Settings {
     pub levels: Vec<Level>,
     /// The confidence of each single interval.
     pub confidence: Confidence,
-    /// The largest variation of a function's cost between packets at which the cost still counts as
-    /// constant, as a share of the baseline's median delay.
+    /// The largest variation of a function's cost from packet to packet at which the cost still
+    /// counts as constant, as a share of the baseline's median delay.
     pub tolerance: f64,
 }
 
@@ -90,7 +91,8 @@ impl Default for Settings {
 /// and sums of a few delays do not overflow.
 const LONGEST: i64 = 864_000_000_000_000_000;
 
-/// The sorted delays of a cell, and the number of effective samples among them.
+/// The sorted delays of a cell (a set of functions under one setting), and the number of effective
+/// samples among them.
 #[derive(Debug, Clone)]
 pub(crate) struct Sorted {
     pub(crate) delays: Ordered<i64>,
@@ -168,7 +170,8 @@ impl Sorted {
     }
 
     /// Returns half the width of the confidence interval of the mean delay. The means of the blocks
-    /// are used as independent samples or, if there is only one block, its own samples.
+    /// (runs of packets) are used as independent samples. If there is only one block, its packets
+    /// are used.
     fn half_width_of_mean(&self, confidence: Confidence) -> Option<f64> {
         let numbers: Vec<f64>;
         let values = if self.block_means.len() > 1 {
@@ -181,7 +184,8 @@ impl Sorted {
         Some(student_t(confidence, n - 1.0) * standard_deviation(values)? / n.sqrt())
     }
 
-    /// Returns a summary of the delays of one cell.
+    /// Returns a summary of these delays, which are those of one cell (a set of functions under one
+    /// setting).
     pub(crate) fn profile(
         &self,
         settings: &Settings,
@@ -226,9 +230,9 @@ fn points(at: &dyn Fn(f64) -> Option<i64>) -> Vec<TailPoint> {
     beyond.map_while(|beyond| Some(TailPoint { beyond, delay: Picoseconds(at(beyond)?) })).collect()
 }
 
-/// Returns the design effect: the factor by which the number of effective samples is smaller than
-/// that of packets. It is the variance, between blocks, of the share of packets above the median,
-/// divided by the variance for independent packets. Returns 1 if the effect is unknown or smaller.
+/// Returns the design effect: the number of packets divided by the number of effective samples. It
+/// is the variance, between blocks, of the share of packets above the median, divided by the
+/// variance for independent packets. Returns 1 if the effect is unknown or smaller.
 fn design_effect(blocks: &[Vec<i64>], median: i64) -> f64 {
     let filled: Vec<&Vec<i64>> = blocks.iter().filter(|block| !block.is_empty()).collect();
     if filled.len() < 3 {

@@ -23,17 +23,23 @@
 //!
 //! A condition on the validity of a header is decided by the path so far, unless the header is
 //! chosen by an index that only the packet determines, or was written by an extern. Every other
-//! condition is followed both ways, so the list may contain paths that no packet takes. A path runs
-//! a loop of a control at most once, and enters a parser state on a loop at most eight times;
-//! packets that need more iterations take longer than predicted.
+//! condition is followed both ways, so the list may contain paths that no packet takes. The
+//! [choices](Path::choices) of a path allow a solver to decide whether a packet takes it
+//! ([`Feasibility`]).
+//!
+//! A loop of a parser that extracts into a header stack has as many turns as the stack has
+//! elements. Of other loops, a path has at most eight turns in a parser and one in a control. A
+//! path is one pass through the program. Further turns and passes that its packets may need are
+//! listed ([`Path::uncounted`]), and a prediction counts them as parts without a measurement.
 
+mod uncounted;
 mod validity;
 mod walk;
 mod ways;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use ir::{Location, ParserId, Program, StateId, Statement, TableId};
+use ir::{Choice, ParserId, Program, StateId, Statement, TableId};
 use num_bigint::BigUint;
 
 use crate::campaign::{FunctionName, Picoseconds};
@@ -44,16 +50,25 @@ use crate::model::{Model, SettingModel};
 /// The number of times that each part, by name, occurs on a path through a program.
 pub type Parts = BTreeMap<String, u32>;
 
-/// A path through a program. It stands for all paths with equal parts.
+/// A path through a program, with the parts that cost time. It stands for all paths with the same
+/// parts whose packets may need the same further work ([`Path::uncounted`]).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path {
     /// The decisions along one of the paths that this one stands for: parser states, tables with
     /// the action that ran, and sides of conditions.
     pub decisions: Vec<String>,
+    /// The choices of the paths that this one stands for, one sequence for each of them. A sequence
+    /// has all choices, including those that follow from earlier ones. If there are fewer sequences
+    /// than [`Self::ways`], the others were omitted because there are too many.
+    pub choices: Vec<Vec<Choice>>,
     /// The parts of the path: pieces of the program that cost time, with the number of occurrences.
     pub parts: Parts,
     /// The number of paths through the program that have these parts.
     pub ways: u64,
+    /// The work that packets of the path may need in addition to its parts, in words: further turns
+    /// of loops without a known limit, and further passes through the program of the packet or its
+    /// copies.
+    pub uncounted: BTreeSet<String>,
 }
 
 /// The reason why the paths of a program cannot be listed.
@@ -86,11 +101,10 @@ pub struct Overview {
     pub passes: Vec<Passes>,
     /// Whether the valid headers were recorded along each path. If they were not, both sides of
     /// conditions on validity were followed and all headers were emitted, so that `ways` and the
-    /// length of
-    /// `longest` are upper limits.
+    /// length of `longest` are upper limits.
     pub follows_validity: bool,
-    /// The amount of work for collecting the paths: the number of times that a partial path, which
-    /// may stand for several merged paths, was changed.
+    /// The work that it took to collect the paths, as the number of changes to partial paths.
+    /// Several merged paths are one partial path.
     pub steps: u64,
 }
 
@@ -111,8 +125,8 @@ pub struct PathPrediction {
     pub path: Path,
     /// The functions of the model whose costs make up the prediction.
     pub functions: Vec<FunctionName>,
-    /// The parts of the path that no function of the model covers. Their cost is missing in the
-    /// prediction.
+    /// The parts of the path that no function of the model covers, and the work in
+    /// [`Path::uncounted`]. Their cost is missing in the prediction.
     pub unmeasured: Parts,
     /// The parts that the functions include but the path does not. Their cost is included in the
     /// prediction.
@@ -120,10 +134,70 @@ pub struct PathPrediction {
     /// The predicted delays of the covered parts. They are the delays of the whole path if
     /// `unmeasured` is empty.
     pub composition: Composition,
+    /// Whether a packet takes the path.
+    pub feasibility: Feasibility,
 }
 
-/// Returns the paths of a program. Paths with equal parts are merged into one. The list is empty if
-/// no packet reaches the end of the program.
+/// Whether any packet takes a path. [`Model::predict_paths`] does not determine this.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Feasibility {
+    /// It was not determined whether a packet takes the path.
+    #[default]
+    Open,
+    /// This packet takes the path, after the control plane has written the given configuration.
+    Feasible(Witness),
+    /// No packet takes the path to its end, but this packet follows the path until it is dropped,
+    /// so it makes none of the path's choices in later blocks. The prediction is an upper bound for
+    /// such packets.
+    CutShort(Witness),
+    /// No packet takes the path, whatever tables and registers contain.
+    Infeasible,
+    /// It is not known whether a packet takes the path, for the given reason.
+    GivenUp(String),
+}
+
+/// A packet that takes a path, and the configuration that the control plane must write before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Witness {
+    /// The port on which the packet arrives.
+    pub port: u32,
+    /// The bytes of the packet, in hexadecimal digits.
+    pub packet: String,
+    /// The number of table entries that are needed.
+    pub entries: usize,
+    /// The number of default actions, cells of registers, clone sessions and multicast groups that
+    /// are needed.
+    pub settings: usize,
+    /// A script for `planimeter stf` that writes this configuration, sends the packet, and checks
+    /// the expected packets.
+    pub script: String,
+}
+
+impl Feasibility {
+    /// Returns the answer in one or two words, for display.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Open => "not tried",
+            Self::Feasible(_) => "feasible",
+            Self::CutShort(_) => "cut short",
+            Self::Infeasible => "infeasible",
+            Self::GivenUp(_) => "given up",
+        }
+    }
+
+    /// Returns the packet that takes the path, at least until it is dropped, if one is known.
+    #[must_use]
+    pub fn witness(&self) -> Option<&Witness> {
+        match self {
+            Self::Feasible(witness) | Self::CutShort(witness) => Some(witness),
+            Self::Open | Self::Infeasible | Self::GivenUp(_) => None,
+        }
+    }
+}
+
+/// Returns the paths of a program. Paths with equal parts and equal uncounted work are merged into
+/// one. The list is empty if no packet reaches the end of the program.
 ///
 /// # Errors
 /// Returns a [`PathError`] if there are too many paths.
@@ -131,36 +205,9 @@ pub fn paths(program: &Program) -> Result<Vec<Path>, PathError> {
     walk::program(program, &|_| true)
 }
 
-/// A choice of a path through a program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Choice {
-    /// A case of a `select`, by its position.
-    Case {
-        /// The parser.
-        parser: ParserId,
-        /// The state that selects.
-        state: StateId,
-        /// The position of the case, from 0.
-        case: usize,
-    },
-    /// A side of a branch. `if` has the sides 0 for `else` and 1 for `then`, `switch` has 0 for the
-    /// default and then one for each case, and a loop has 0 for its end and 1 for a turn.
-    Side {
-        /// The place of the branch in the source.
-        at: Location,
-        /// The number of the side.
-        side: usize,
-    },
-    /// An action that a table runs.
-    Action {
-        /// The table.
-        table: TableId,
-        /// The position of the action among those of the table, from 0.
-        position: usize,
-    },
-}
-
-/// A function that returns whether paths may make a choice.
+/// A function that returns whether a choice is permitted on the paths to be listed. It is called
+/// for cases of a `select`, sides of branches, one turn of a loop, and actions of tables. All other
+/// choices are always permitted.
 pub type Permits<'p> = &'p dyn Fn(Choice) -> bool;
 
 /// Returns the paths of a program that make only permitted choices, like [`paths`].
@@ -171,21 +218,22 @@ pub fn paths_where<'p>(program: &'p Program, permits: Permits<'p>) -> Result<Vec
     walk::program(program, permits)
 }
 
-/// The parts of single statements, tables and parser states of a program.
+/// Lists the parts of single statements, tables and parser states of a program.
 pub struct OwnParts<'p> {
     program: &'p Program,
     walker: walk::Walker<'p>,
 }
 
 impl<'p> OwnParts<'p> {
-    /// Prepares to list the parts of pieces of a program.
+    /// Prepares to list the parts of statements, tables and parser states of a program.
     #[must_use]
     pub fn new(program: &'p Program) -> Self {
         Self { program, walker: walk::Walker::new(program, ways::Record::new(true)) }
     }
 
-    /// Returns the parts of a statement, without those of statements inside it and of what it
-    /// calls or applies. A deparser's `emit` has those of all its headers.
+    /// Returns the parts of a statement itself, without those of the statements inside it, of the
+    /// functions that it calls, and of the tables that it applies. A deparser's `emit` has the
+    /// parts of all its headers.
     #[must_use]
     pub fn of_statement(&self, statement: &Statement) -> Parts {
         self.walker.own_parts(statement)
@@ -217,8 +265,8 @@ pub fn overview(program: &Program) -> Result<Overview, PathError> {
 }
 
 impl Model {
-    /// Predicts the delay of every path through a program. The path that is slowest at the last
-    /// level comes first.
+    /// Predicts the delay of every path through a program. The paths are sorted by their delay at
+    /// the model's last level (a statistic of delays), the slowest first.
     ///
     /// # Errors
     /// Returns [`ComposeError`] if the model is inconsistent, so that a selected function is not
@@ -231,7 +279,8 @@ impl Model {
         let mut predictions = paths
             .iter()
             .map(|path| {
-                let (functions, unmeasured, beyond) = self.cover(under, &path.parts);
+                let (functions, mut unmeasured, beyond) = self.cover(under, &path.parts);
+                unmeasured.extend(path.uncounted.iter().map(|work| (work.clone(), 1)));
                 let composition = self.compose(under, &functions)?;
                 Ok(PathPrediction {
                     path: path.clone(),
@@ -239,6 +288,7 @@ impl Model {
                     unmeasured,
                     beyond,
                     composition,
+                    feasibility: Feasibility::Open,
                 })
             })
             .collect::<Result<Vec<_>, ComposeError>>()?;
@@ -251,8 +301,9 @@ impl Model {
         Ok(predictions)
     }
 
-    /// Returns the largest cost that parts have at a level: each costs as much as the costliest
-    /// function that contains it. Parts that no function contains cost nothing here.
+    /// Returns an upper estimate of the cost of parts at a level (a statistic of delays). Each part
+    /// counts as much as the costliest function that contains it. Parts that no function contains
+    /// count as zero.
     #[must_use]
     pub fn largest_cost(&self, under: &SettingModel, parts: &Parts, level: Level) -> Picoseconds {
         let cost = |part: &String| {

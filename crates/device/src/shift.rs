@@ -1,5 +1,5 @@
-//! The test whether a function costs the same for every packet, which justifies adding differences
-//! of levels.
+//! Tests whether a function costs the same for every packet, which is the condition under which its
+//! cost may be added to that of others.
 //!
 //! Adding T_i - T_0 to another level (equations 7, 9, 10) assumes that the distribution M_i is M_0
 //! shifted by a constant. The shift at share p is the difference of the two percentiles. All shifts
@@ -30,8 +30,8 @@ pub struct Shift {
     pub deviation: Picoseconds,
     /// The largest variation at which a function's cost still counts as constant.
     pub tolerated: Picoseconds,
-    /// Half the height of the confidence band around the difference of percentiles, as the median
-    /// over all compared percentiles. The test cannot detect a smaller variation of the cost.
+    /// Half the height of the confidence band around the difference of percentiles (the median over
+    /// all compared percentiles). The test cannot detect a smaller variation of the cost.
     pub resolution: Picoseconds,
     /// Whether the difference counts as constant.
     pub verdict: Verdict,
@@ -49,7 +49,7 @@ pub enum Verdict {
     Refused,
 }
 
-/// The number of equal steps from share 0 to 1 at which percentiles of two distributions are
+/// The number of equal steps from the percentile 0 to 100 at which two distributions of delays are
 /// compared.
 const POINTS: u32 = 400;
 

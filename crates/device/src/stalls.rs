@@ -10,8 +10,9 @@ use statistics::exposure::{Exposed, Exposure, Repetition, Tail, TailOrigin};
 
 use crate::campaign::{Campaign, CellId, MeasuredBlock};
 
-/// The largest share by which a quantile of the control windows may exceed their median. Within
-/// this margin, the same quantile of the delays of packets is attributed to the device.
+/// The margin, as a share, by which a quantile of the control windows may exceed their median.
+/// Within it, stalls of the host are negligible, and the same quantile of the packets' delays is
+/// attributed to the device.
 const MARGIN: f64 = 0.05;
 
 /// The stalls of the host during a campaign, as its control windows show them.
@@ -20,14 +21,15 @@ pub struct Stalls {
     cells: Vec<CellStalls>,
 }
 
-/// The stalls of the host while one cell was measured.
+/// The stalls of the host while one cell (a set of functions under one setting) was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellStalls {
     /// The number of the cell in its campaign.
     pub cell: CellId,
     /// The origin of the cell's late packets, with the figures from which it follows.
     pub tail: Tail,
-    /// The share of the cell's packets during and next to which the host did not stall.
+    /// The share of the cell's packets that no stall of the host affected, neither while they were
+    /// processed nor right before or after.
     pub kept: f64,
     exposure: Exposure,
 }
@@ -54,7 +56,8 @@ impl Stalls {
         (!cells.is_empty()).then_some(Self { cells })
     }
 
-    /// Returns the stalls during each cell, in the order of the campaign's cells.
+    /// Returns the stalls during the measurement of each cell (a set of functions), in the order of
+    /// the campaign's cells.
     #[must_use]
     pub fn cells(&self) -> &[CellStalls] {
         &self.cells
@@ -66,7 +69,7 @@ impl Stalls {
     /// packets is undecided, the quantile must also agree within 5 % with that of the packets
     /// without stalls.
     #[must_use]
-    pub fn told(&self, share: f64) -> bool {
+    pub fn is_attributed(&self, share: f64) -> bool {
         self.cells.iter().all(|cell| {
             let quantile = cell.exposure.quantile(share, MARGIN, &cell.tail);
             quantile.is_some_and(|quantile| quantile.is_attributed)
@@ -90,8 +93,8 @@ impl Stalls {
     }
 }
 
-/// Returns the packets of a block and the control windows around them, in seconds, or `None` if the
-/// block has no control windows.
+/// Returns the packets of a block (a run of packets) and the control windows around them, in
+/// seconds. Returns `None` if the block has no control windows.
 fn repetition(measured: &MeasuredBlock) -> Option<Repetition> {
     let seconds = |picoseconds: i64| picoseconds as f64 / 1e12;
     let (first, controls) = measured.controls.split_first()?;
@@ -192,7 +195,7 @@ mod tests {
         let few = campaign(3, |packet| packet == 500, true);
         let stalls = Stalls::of(&few, 1).expect("controls");
         assert_eq!(stalls.cells()[0].tail.origin, TailOrigin::Undecided);
-        assert!(stalls.told(0.99) && !stalls.told(0.9999));
+        assert!(stalls.is_attributed(0.99) && !stalls.is_attributed(0.9999));
         let quiet = stalls.without(&few);
         assert_eq!(quiet.delays(CellId(0)).iter().max(), Some(&Picoseconds(200_000)));
         assert_eq!(quiet.delays(CellId(0)).len(), 3 * 999);

@@ -6,7 +6,7 @@
 //! n, with f_n = max(a_n, f_(n-1)) + l_n / R and f_0 = -∞ (guaranteed-rate node; Le Boudec and
 //! Thiran, Network Calculus, theorem 2.1.3). The least T for a rate is therefore max (d_n - f_n).
 //! The largest T for which R (t - T)⁺ is a maximum service curve of the trace is min (d_n - f_n).
-//! If T were the largest delay, queueing delay would count twice, which this method avoids. If
+//! Taking the largest delay as T would count queueing delay twice, which this method avoids. If
 //! packets pass one at a time, T = D_max - L / R.
 //!
 //! A trace describes the past only, so its curves are empirical.
@@ -86,7 +86,8 @@ const SECOND: i128 = 1_000_000_000_000;
 
 impl Trace {
     /// Creates a trace from the packets `before` a device and the delays of those that `passed` it.
-    /// A delay names its packet by the index in `before`. Returns `None` if no packet came out.
+    /// Each delay in `passed` refers to its packet by the index in `before`. Returns `None` if no
+    /// packet came out.
     #[must_use]
     pub fn new(before: &[Arrived], passed: &[Sample]) -> Option<Self> {
         let mut passed: Vec<&Sample> = passed.iter().collect();

@@ -3,9 +3,9 @@
 //! The model is derived from the training set, which consists of the cells without a function or
 //! with a single one, and tested against the cells with several functions. The absolute relative
 //! error of Helm et al. (equation 8) is complemented by four figures. The signed error shows delays
-//! that were predicted too short, which break a promise. The share of packets beyond a bound shows
-//! violations. The skill compares the model with one that ignores functions. The noise shows
-//! whether repetitions differ by less than functions do.
+//! that were predicted too short, which are worse than delays that were predicted too long. The
+//! share of packets beyond a bound shows violations. The skill compares the model with one that
+//! ignores functions. The noise shows whether repetitions differ by less than functions do.
 
 mod drift;
 mod noise;
@@ -26,8 +26,8 @@ pub use noise::Noise;
 pub struct Verification {
     /// The conditions, such as the packet length, under which all cells were measured.
     pub setting: Setting,
-    /// The cells with measured delays whose functions were all measured alone, too. They include
-    /// the cells from which the model was derived.
+    /// The cells (sets of functions) with measured delays whose functions were all measured alone,
+    /// too. They include the cells from which the model was derived.
     pub cells: Vec<VerifiedCell>,
     /// The errors and other figures of the predictions, one element per level (a statistic of
     /// delays, such as the median).
@@ -53,7 +53,7 @@ pub struct VerifiedCell {
     pub profile: Profile,
     /// The delays that the model predicts for the cell.
     pub prediction: Composition,
-    /// The errors of the predictions, in the order of the model's levels.
+    /// The errors of the predictions, one for each of the model's levels (statistics of delays).
     pub errors: Vec<CellError>,
 }
 
@@ -69,29 +69,30 @@ pub struct CellError {
     /// The relative error (predicted - measured) / measured (negative if the prediction is too
     /// short).
     pub relative: f64,
-    /// Whether the confidence intervals of prediction and measurement do not overlap, or `None` if
-    /// an end is unknown.
+    /// Whether the measurement refutes the prediction, because their confidence intervals do not
+    /// overlap. `None` if an end of an interval is unknown.
     pub refuted: Option<bool>,
     /// The number of packets that took longer than the predicted bound, or `None` for levels that
     /// are no upper bounds.
     pub beyond: Option<u64>,
 }
 
-/// The errors of the predictions at one level, over all cells that test the model.
+/// The errors of the predictions at one level (a statistic of delays), over all cells that test the
+/// model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VerifiedLevel {
     /// The statistic that is compared, such as the median.
     pub level: Level,
-    /// The mean over test cells of the absolute relative errors (equation 8).
+    /// The mean of the absolute relative errors over all cells that test the model (equation 8).
     pub mean_absolute: f64,
-    /// The largest absolute relative error of any test cell.
+    /// The largest absolute relative error of any cell that tests the model.
     pub worst_absolute: f64,
-    /// The mean over test cells of the signed relative errors.
+    /// The mean of the signed relative errors over all cells that test the model.
     pub mean_signed: f64,
     /// The largest amount by which a prediction is too short, as a share, or zero if none is.
     pub worst_under: f64,
-    /// The number of test cells whose measurement refutes the prediction, and the number of test
-    /// cells for which both intervals are known.
+    /// The number of cells whose measurement refutes the prediction, and the number of cells with
+    /// known intervals of prediction and measurement, of all cells that test the model.
     pub refuted: (usize, usize),
     /// The skill: one minus the ratio of squared errors to those of a reference model that always
     /// predicts the mean of the training cells. A skill of one is perfect, and zero is no better
@@ -105,12 +106,13 @@ pub struct VerifiedLevel {
     pub noise: Option<Noise>,
 }
 
-/// The packets of all test cells that took longer than the predicted bound of their cell.
+/// The packets that took longer than the predicted bound of their cell, in all cells that test the
+/// model.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Violations {
     /// The number of packets that took longer than the bound.
     pub beyond: u64,
-    /// The number of all packets of the test cells.
+    /// The number of all packets of the cells that test the model.
     pub packets: u64,
     /// The largest share of packets that may exceed the bound according to any of the predictions,
     /// or `None` if a prediction does not state this share.
@@ -136,7 +138,7 @@ pub enum VerifyError {
     /// No model can be derived from the campaign.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// The model lacks a function of a measured cell.
+    /// The model lacks a function of a measured cell (a set of functions).
     #[error(transparent)]
     Compose(#[from] ComposeError),
     /// No cell with several functions has delays and a prediction to compare them with.
@@ -233,8 +235,8 @@ fn apart(one: Ends, other: Ends) -> Option<bool> {
     Some(one.high? < other.low? || other.high? < one.low?)
 }
 
-/// Returns the errors of the model at one level, over the cells from which it was not derived.
-/// Returns `None` if there are no such cells.
+/// Returns the errors of the model at one level (a statistic of delays), over the cells from which
+/// it was not derived. Returns `None` if there are no such cells.
 fn of_level(campaign: &Campaign, cells: &[VerifiedCell], level: Level) -> Option<VerifiedLevel> {
     let of = |training: bool| {
         let cells = cells.iter().filter(move |cell| cell.training == training);

@@ -5,6 +5,7 @@ mod capture;
 pub(crate) mod contract;
 mod curve;
 pub(crate) mod export;
+mod feasible;
 mod import;
 pub(crate) mod measure;
 mod model;

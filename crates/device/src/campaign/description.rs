@@ -23,10 +23,10 @@ pub struct Description {
     pub origin: Origin,
     /// The device that is measured.
     pub device: Device,
-    /// The functions of the baseline f0, which every cell includes. Predictions may name them, and
-    /// they cost nothing beyond the baseline.
+    /// The functions of the baseline f0, which the device performs in every measurement.
+    /// Predictions may name them, and they cost nothing beyond the baseline.
     pub baseline: Vec<Function>,
-    /// The functions f_1, f_2, ... that cells add to the baseline.
+    /// The functions f_1, f_2, ... that are measured in addition to the baseline.
     pub functions: Vec<Function>,
     /// The cells to measure: sets of functions, each under one setting. The id of a cell is its
     /// index in this list.
@@ -189,14 +189,15 @@ pub struct CellId(pub u32);
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// The functions that the cell adds to the baseline, in order of execution. The baseline cell
-    /// has none.
+    /// The functions that the device performs in addition to the baseline, in order of execution.
+    /// The baseline cell has none.
     pub functions: Vec<FunctionName>,
     /// The conditions under which the cell is measured.
     pub setting: Setting,
 }
 
-/// The conditions under which a cell is measured. Only cells with equal settings are compared.
+/// The conditions under which a set of functions (a cell) is measured. Only cells with equal
+/// settings are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
@@ -288,7 +289,8 @@ pub enum DescriptionError {
         /// The name that both functions have.
         name: FunctionName,
     },
-    /// A cell names a function that the description does not declare.
+    /// A cell (a set of functions to measure) names a function that the description does not
+    /// declare.
     #[error("cell {cell} names function '{name}', which is not among the functions")]
     UnknownFunction {
         /// The index of the cell that names the function.
@@ -296,14 +298,14 @@ pub enum DescriptionError {
         /// The name of the undeclared function.
         name: FunctionName,
     },
-    /// A cell lists a function twice, or repeats an earlier cell.
+    /// A cell (a set of functions to measure) lists a function twice, or repeats an earlier cell.
     #[error("cell {cell} is a copy: each set of functions is measured once for each setting")]
     TwoCells {
         /// The index of the cell that repeats a function or a cell.
         cell: u32,
     },
-    /// A cell has functions, but there is no cell without functions under its setting with which it
-    /// could be compared.
+    /// A cell (a set of functions to measure) has functions, but there is no cell without functions
+    /// under its setting with which it could be compared.
     #[error("cell {cell} has no baseline: a cell without functions of the same setting is missing")]
     NoBaseline {
         /// The index of the cell that has no baseline.
@@ -357,7 +359,8 @@ impl Description {
         Ok(())
     }
 
-    /// Returns the function with this name among those that cells add to the baseline.
+    /// Returns the function with this name, if it is one of those that are measured in addition to
+    /// the baseline.
     #[must_use]
     pub fn function(&self, name: &FunctionName) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == *name)

@@ -39,7 +39,8 @@ impl fmt::Display for Picoseconds {
     }
 }
 
-/// A packet and its delay: an element of the set M_i of equation 5, the delays of one cell.
+/// A packet and its delay: an element of the set M_i of equation 5, which has the delays of one set
+/// of functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
     /// The number of the packet within its block (one run of packets), from 0.
@@ -48,13 +49,15 @@ pub struct Sample {
     pub delay: Picoseconds,
 }
 
-/// A run of packets through one cell, as the journal records it.
+/// A run of packets in one cell (a set of functions under one setting), as the journal of a
+/// campaign records it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
     /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: super::CellId,
-    /// The number of times that the campaign had measured the cell before this block.
+    /// The number of times that the campaign had measured the cell before this block (run of
+    /// packets).
     pub repetition: u32,
     /// The time from the start of the campaign to the first packet of the block, in nanoseconds.
     pub started_ns: u64,
@@ -85,16 +88,16 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-/// The state of the measuring machine around one block. The machine is observed only if the device
-/// uses the machine's processor.
+/// The state of the measuring machine right before, during and right after one block (a run of
+/// packets). The machine is observed only if the device uses the machine's processor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The slowdown of a fixed workload, as a share of its best time. The workload is timed right
-    /// before and right after the block, and the larger slowdown counts.
+    /// before and right after the block (run of packets), and the larger slowdown counts.
     pub slower: f64,
-    /// The number of earlier attempts at this block that were discarded because the machine was
-    /// disturbed.
+    /// The number of earlier attempts to measure this block that were discarded because the machine
+    /// was disturbed.
     pub again: u32,
     /// The time for which threads of the measurement and of the device waited for a processor, as a
     /// share of the block's duration, or `None` if it was not observed.
@@ -104,28 +107,28 @@ pub struct Machine {
     /// block's duration, or `None` if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<f64>,
-    /// The median delay of the block divided by the median of those of the cell's earlier blocks,
-    /// or `None` if one of them is unknown, as for the first block of a cell.
+    /// The median delay of the block divided by the median of the median delays of the cell's
+    /// earlier blocks, or `None` if either is unknown, as for the first block of a cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_others: Option<f64>,
 }
 
 impl Machine {
-    /// The slowdown of the fixed workload, as a share, above which a block counts as disturbed. It
-    /// is larger than the usual variation of the workload and smaller than the slowdown that a busy
-    /// neighbour causes.
+    /// The largest slowdown of the fixed workload, as a share of its best time, at which a block
+    /// does not count as disturbed. It is larger than the usual variation of the workload and
+    /// smaller than the slowdown that another program on the same processor causes.
     pub const TOLERANCE: f64 = 0.15;
-    /// The share of a block's duration above which the block counts as disturbed because threads
-    /// waited for a processor. Threads of a device that wake each other wait some microseconds for
-    /// each packet, whereas threads that compete with another program for their core wait whole
-    /// milliseconds.
+    /// The largest time for which threads may wait for a processor (`waited`), as a share of the
+    /// block's duration. If it is exceeded, the block counts as disturbed. Threads of a device that
+    /// wake each other wait some microseconds for each packet, whereas threads that compete with
+    /// another program for their core wait whole milliseconds.
     pub const WAITING: f64 = 0.1;
-    /// The share of a block's duration above which the block counts as disturbed because other
-    /// programs used the cores of the measurement. The kernel's own threads use some time for each
-    /// packet, so the limit is not zero.
+    /// The largest time for which other programs may use the cores of the measurement (`others`),
+    /// as a share of the block's duration. If it is exceeded, the block counts as disturbed. The
+    /// kernel's own threads use some time for each packet, so the limit is not zero.
     pub const OTHERS: f64 = 0.25;
-    /// The ratio of a block's median to that of the cell's other blocks above which the block
-    /// counts as disturbed. Blocks of a steady device differ by some percent.
+    /// The largest ratio of a block's median delay to that of the cell's other blocks at which the
+    /// block does not count as disturbed. The medians of a steady device differ by some percent.
     pub const UNLIKE: f64 = 2.0;
 
     /// Returns whether the block counts as disturbed. This is the case if the machine was slow, if
@@ -142,19 +145,20 @@ impl Machine {
     }
 }
 
-/// The numbers of blocks of a campaign during which the measuring machine was disturbed.
+/// The numbers of blocks (runs of packets) of a campaign during which the measuring machine was
+/// disturbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Disturbances {
-    /// The number of attempts at blocks that were discarded because the machine was disturbed. Each
-    /// of them was repeated.
+    /// The number of measurements of blocks that were discarded and repeated because the machine
+    /// was disturbed.
     pub again: u64,
-    /// The number of blocks during which the machine was disturbed and that were kept.
+    /// The number of blocks (runs of packets) that were kept although the machine was disturbed.
     pub kept: u64,
-    /// The number of blocks during which the machine was observed.
+    /// The number of blocks (runs of packets) during which the machine was observed.
     pub blocks: u64,
 }
 
-/// Formats the numbers of disturbed blocks as a sentence without a full stop.
+/// Formats the numbers of disturbed blocks (runs of packets) as a sentence without a full stop.
 impl fmt::Display for Disturbances {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { again, kept, blocks } = self;
@@ -226,7 +230,7 @@ impl Add for Counts {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RateTrial {
-    /// The cell that was measured.
+    /// The cell (a set of functions under one setting) that was measured.
     pub cell: super::CellId,
     /// The rate in bit/s at which packets were sent. Frames count with their frame check sequence,
     /// without preamble and inter-frame gap.

@@ -46,7 +46,7 @@ pub enum WriteError {
         cell: CellId,
         /// The number of samples (packets with their delays) in the block.
         samples: usize,
-        /// The number of cells in the campaign.
+        /// The number of cells (sets of functions under one setting) in the campaign.
         cells: usize,
     },
 }
@@ -141,11 +141,11 @@ impl fmt::Display for Found {
 pub struct BlockPlan {
     /// The cell (a set of functions under one setting) through which the packets went.
     pub cell: CellId,
-    /// The number of times that the campaign had measured the cell before this block.
+    /// The number of times that the campaign had measured the cell before this run of packets.
     pub repetition: u32,
-    /// The time from the start of the campaign to the first packet of the block, in nanoseconds.
+    /// The time from the start of the campaign to the first packet of the run, in nanoseconds.
     pub started_ns: u64,
-    /// The time from the first packet of the block to the last, in nanoseconds.
+    /// The time from the first packet of the run to the last, in nanoseconds.
     pub duration_ns: u64,
     /// The rate at which packets were sent, in packets per second, or `None` if each packet waited
     /// for the arrival of the previous one.

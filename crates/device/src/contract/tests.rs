@@ -35,8 +35,10 @@ fn maximum(levels: &mut [Estimate], delay: i64) {
 fn predicted(model: &Model, paths: &[&[&str]]) -> Vec<PathPrediction> {
     let path = |parts: &&[&str]| Path {
         decisions: Vec::new(),
+        choices: Vec::new(),
         parts: parts.iter().map(|part| ((*part).to_owned(), 1)).collect(),
         ways: 1,
+        uncounted: BTreeSet::new(),
     };
     let paths: Vec<Path> = paths.iter().map(path).collect();
     model.predict_paths(&model.settings[0], &paths).expect("predictions")

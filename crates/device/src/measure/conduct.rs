@@ -165,7 +165,7 @@ pub enum ConductError {
     /// The bench could not configure the device or send packets.
     #[error("cell {cell}: {source}")]
     Bench {
-        /// The name of the cell that was being measured.
+        /// The name of the cell (the set of functions) that was being measured.
         cell: String,
         /// The error that the bench reported.
         source: BenchError,
@@ -278,7 +278,8 @@ fn resumed(rates: &RatePlan, trials: impl Iterator<Item = Offered>) -> RateSearc
     search
 }
 
-/// The conductor of a campaign, with everything that it needs to measure a block.
+/// The conductor of a campaign, with everything that it needs to send runs of packets and to record
+/// them.
 struct Conductor<'c> {
     plan: &'c Plan,
     /// The names of the plan's cells.
@@ -344,8 +345,8 @@ impl Conductor<'_> {
                     }
                     again += 1;
                 }
-                // The device responded a moment ago, so it may only have been descheduled. The run
-                // is repeated.
+                // When the device was configured, it forwarded packets, so it may only have lost
+                // its processor for a while. The packets are sent again.
                 Err(Fault::Silent(problem)) if tries < TRIES => {
                     tries += 1;
                     self.note(format!("{what}: {problem}; again"))?;
@@ -414,7 +415,8 @@ impl Conductor<'_> {
         self.plan.steady_machine.then(|| self.bench.yardstick()).flatten()
     }
 
-    /// Searches for the highest rate without loss of a cell, trial by trial.
+    /// Searches for the highest rate at which the device loses no packet with the functions of a
+    /// cell, rate by rate.
     fn search(&mut self, resumed: Resumed) -> Result<ControlFlow<()>, ConductError> {
         let Resumed { cell: id, mut search } = resumed;
         let planned = self.cell(id).zip(self.plan.rates);
@@ -493,7 +495,7 @@ enum Fault {
 }
 
 /// Returns an error if no packet of a run arrived, or if packets had unexpected content. In both
-/// cases, the device did not do what it was configured to do.
+/// cases, the device did not behave as configured.
 fn check(outcome: &Outcome) -> Result<(), Fault> {
     let Counts { sent, received, .. } = outcome.counts;
     if outcome.altered > 0 {

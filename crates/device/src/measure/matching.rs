@@ -27,7 +27,8 @@ pub struct PacketTracker {
 /// The times, in picoseconds, at which a packet was sent and arrived.
 #[derive(Debug, Clone, Copy, Default)]
 struct Packet {
-    /// Whether the packet was passed to the interface, or a timestamper has seen it leave.
+    /// Whether the packet was passed to the interface, or a timestamper has reported its
+    /// transmission.
     is_known: bool,
     sent: Option<i64>,
     arrived: Option<i64>,

@@ -135,8 +135,8 @@ impl Operator {
 }
 
 impl Part {
-    /// Returns the part that a generated program contains to measure the program part with this
-    /// name. Returns `None` if no program can be generated for it.
+    /// Returns the part that represents a program part, given by its name, in a generated program.
+    /// Returns `None` if no program can be generated for it.
     pub(super) fn of(part: &str) -> Option<Self> {
         let (kind, rest) = part.split_once(' ').unwrap_or((part, ""));
         let bits = |most: u32| rest.parse().ok().filter(|bits| (1..=most).contains(bits));

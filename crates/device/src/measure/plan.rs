@@ -474,8 +474,7 @@ impl Plan {
 
 impl ProgramPath {
     /// Returns the name of this way of executing programs, which is its spelling in plans and the
-    /// value of `--path` of
-    /// `planimeter switch`.
+    /// value of `--path` of `planimeter switch`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

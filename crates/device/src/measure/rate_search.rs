@@ -63,8 +63,8 @@ impl RateSearch {
 
     /// Records the result of trying the rate of [`next_rate`](Self::next_rate).
     pub fn record(&mut self, offered: Offered) {
-        /// The share of the requested rate below which an actual rate shows that the generator is
-        /// the limit.
+        /// If the actual rate is below this share of the requested rate, the generator has reached
+        /// its limit.
         const REACHED: f64 = 0.95;
         if offered.lost {
             self.bad = Some(self.next);

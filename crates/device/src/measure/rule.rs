@@ -14,8 +14,8 @@ pub(super) struct Rule {
     pub(super) tp_dst: u16,
 }
 
-/// Returns the rules of a cell's table. The first rule matches the cell's packets, which enter by
-/// port `port`.
+/// Returns the rules of the table in a task. The first rule matches the packets of the task, which
+/// enter by the port `port`.
 pub(super) fn rules(subject: Subject, port: u32) -> impl Iterator<Item = Rule> {
     (0..subject.rules).map(move |other| {
         let own = Rule {
@@ -59,7 +59,7 @@ pub(super) fn most_rules(matched: MatchKind, port: u32, greatest: u32) -> u32 {
     }
 }
 
-/// The greatest port number of a device under test, if the plan does not name ports.
+/// The greatest port number of a device under test whose ports the plan does not name.
 pub(super) const LAST_PORT: u32 = 2;
 
 #[cfg(test)]

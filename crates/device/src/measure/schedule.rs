@@ -10,7 +10,7 @@ use rand::seq::SliceRandom;
 
 use crate::campaign::CellId;
 
-/// One visit of a cell, in which the cell is measured once.
+/// One measurement of a cell (a set of functions under one setting) in the schedule of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Visit {
     /// The repetition of the measurements to which the visit belongs, from 0.

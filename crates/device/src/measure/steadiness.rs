@@ -26,18 +26,19 @@ pub(super) struct Steadiness {
     /// The times that the workload took, sorted: those of the start, and one before each run of
     /// packets.
     readings: Vec<Duration>,
-    /// The number of repetitions of disturbed blocks that are still allowed.
+    /// The number of repetitions of disturbed blocks (runs of packets) that are still allowed.
     repeats: u32,
     /// The number of times that the workload may still be run while waiting for a fast machine.
     waits: u32,
-    /// The median delays of the blocks of each cell in picoseconds, sorted.
+    /// The median delay of each block (run of packets) of each cell, in picoseconds, sorted.
     medians: BTreeMap<CellId, Vec<i64>>,
 }
 
 impl Steadiness {
     /// The number of times that the workload is run at the start, to establish its best time.
     pub(super) const AT_START: u32 = 100;
-    /// The largest number of times that the workload is run while waiting before one block.
+    /// The largest number of times that the workload is run while waiting before one block (run of
+    /// packets).
     pub(super) const WAITS: u32 = 300;
 
     /// The largest number of repetitions of one block. If the machine stays disturbed, the first
@@ -51,16 +52,16 @@ impl Steadiness {
         Self { readings: Vec::new(), repeats: blocks, waits, medians: BTreeMap::new() }
     }
 
-    /// Records a time of the workload, from which the best time follows. Times that were taken
-    /// while waiting for a fast machine must not be recorded, because the slow machine would become
-    /// the reference.
+    /// Records how long the workload took. The best time is computed from all recorded times. Times
+    /// that were taken while waiting for a fast machine must not be recorded, because the slow
+    /// machine would become the reference.
     pub(super) fn keep(&mut self, reading: Duration) {
         let place = self.readings.partition_point(|kept| *kept < reading);
         self.readings.insert(place, reading);
     }
 
-    /// Returns how much longer than its best time the workload took, as a share, or zero if no time
-    /// has been recorded.
+    /// Returns by how much a run of the workload took longer than its best time, as a share of the
+    /// best time, or zero if no time has been recorded.
     pub(super) fn slowness(&self, reading: Duration) -> f64 {
         // The best time is the first decile and not the shortest reading, because a processor may
         // be exceptionally fast for a moment.
@@ -78,15 +79,15 @@ impl Steadiness {
         (typical > 0).then_some(median? as f64 / typical as f64)
     }
 
-    /// Records the median delay of a block that is kept.
+    /// Records the median delay of a block (run of packets) that is kept.
     pub(super) fn keep_median(&mut self, cell: CellId, median: Option<i64>) {
         let Some(median) = median else { return };
         let kept = self.medians.entry(cell).or_default();
         kept.insert(kept.partition_point(|one| *one < median), median);
     }
 
-    /// Returns whether a disturbed block that was already repeated `again` times may be measured
-    /// again. If so, counts the repetition.
+    /// Returns whether a disturbed block (run of packets) that was already repeated `again` times
+    /// may be measured again. If so, counts the repetition.
     pub(super) fn may_repeat(&mut self, again: u32) -> bool {
         let left = self.repeats > 0 && again < Self::REPEATS;
         self.repeats -= u32::from(left);
@@ -102,8 +103,9 @@ impl Steadiness {
     }
 }
 
-/// Returns the shares of the duration of a run for which threads waited and other programs ran.
-/// They follow from the readings before and after the run, and are `None` without readings.
+/// Returns for which share of a run of packets threads waited, and for which share other programs
+/// ran. The shares follow from the readings before and after the run, and are `None` without
+/// readings.
 pub(super) fn contended(readings: Option<(Contention, Contention)>, record: &RunRecord) -> Machine {
     /// The error of two readings of the time for which two cores were busy, which the kernel counts
     /// in ticks.

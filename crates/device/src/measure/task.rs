@@ -6,7 +6,8 @@ use std::sync::Arc;
 use super::part::{self, Part};
 use super::traffic::Subject;
 
-/// The task of a device in one cell, independent of the protocol that configures the device.
+/// The task that a device has in one cell (a set of functions to measure), independent of the
+/// protocol that configures the device.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Task {
     /// A table of rules, of which one matches the packets. Any switch can hold such a table.

@@ -116,7 +116,7 @@ pub struct PacketId {
     pub number: u32,
 }
 
-/// A generator and checker of the packets of one cell.
+/// A generator and checker of the packets for one task of a device.
 #[derive(Debug, Clone)]
 pub struct Traffic {
     secret: u64,

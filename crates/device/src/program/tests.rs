@@ -111,20 +111,20 @@ fn paths_make_only_permitted_choices() {
     let count = |permits: Permits<'_>| paths_where(&program, permits).expect("paths").len();
     assert_eq!(count(&|_| true), 3);
     // The first action of the table is `route`.
-    let routes = |choice| matches!(choice, Choice::Action { position: 0, .. });
+    let routes = |choice| matches!(choice, Choice::Action(_, 0));
     assert_eq!(count(&|choice| !routes(choice)), 2);
     let routed = paths_where(&program, &|choice| match choice {
-        Choice::Action { .. } => routes(choice),
+        Choice::Action(..) => routes(choice),
         // The first case is that of IPv4.
-        Choice::Case { case, .. } => case == 0,
-        Choice::Side { .. } => true,
+        Choice::Case(_, _, case) => case == 0,
+        _ => true,
     });
     let routed = routed.expect("paths");
     assert_eq!(routed.len(), 1);
     assert_eq!(routed[0].parts.get("compute subtract 8"), Some(&1));
-    assert_eq!(count(&|choice| !matches!(choice, Choice::Case { case: 0, .. })), 1);
-    assert_eq!(count(&|choice| !matches!(choice, Choice::Side { side: 0, .. })), 2);
-    assert_eq!(count(&|choice| !matches!(choice, Choice::Side { .. })), 0);
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Case(_, _, 0))), 1);
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Side(_, 0))), 2);
+    assert_eq!(count(&|choice| !matches!(choice, Choice::Side(..))), 0);
 }
 
 #[test]
@@ -203,8 +203,10 @@ fn a_part_that_was_measured_with_others_only_is_counted_with_them() {
     }
     let paths = [Path {
         decisions: Vec::new(),
+        choices: Vec::new(),
         parts: parts(&[("assign 48", 2), ("branch", 1), ("pop", 1)]),
         ways: 1,
+        uncounted: BTreeSet::new(),
     }];
     let predictions = model.predict_paths(&model.settings[0], &paths).expect("predictions");
     let names: Vec<&str> = predictions[0].functions.iter().map(|name| name.as_str()).collect();
@@ -425,4 +427,126 @@ fn a_second_parser_begins_with_invalid_headers() {
     assert_eq!(parts.len(), 1, "{parts:?}");
     assert_eq!(parts[0].get("set valid"), Some(&1));
     assert_eq!(parts[0].get("emit 8"), Some(&2));
+}
+
+/// Returns the paths of a program of v1model with these parser states after the extraction of `a`,
+/// and these ingress statements.
+fn looped(states: &str, ingress: &str) -> Vec<Path> {
+    let text = format!(
+        "#include <v1model.p4>
+        header t {{ bit<8> x; }} header other {{ bit<16> y; }}
+        struct H {{ t a; other b; other[12] s; }} struct M {{ bit<8> x; }}
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {{
+            state start {{ p.extract(h.a); {states} }}
+        control V(inout H h, inout M m) {{ apply {{ }} }}
+        control I(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ {ingress} }} }}
+        control E(inout H h, inout M m, inout standard_metadata_t s) {{ apply {{ }} }}
+        control D(packet_out p, in H h) {{ apply {{ p.emit(h.a); }} }}
+        V1Switch(P(), V(), I(), E(), V(), D()) main;"
+    );
+    let compiled = compile_text("looped.p4", &text, &Options::default(), &DiskFiles);
+    paths(&compiled.program.expect("it compiles")).expect("paths")
+}
+
+/// Returns the largest number of headers of 16 bits that a path extracts, and all work that paths
+/// do not count.
+fn extracted(paths: &[Path]) -> (u32, BTreeSet<&str>) {
+    let most = paths.iter().filter_map(|path| path.parts.get("extract 16")).max();
+    let uncounted = paths.iter().flat_map(|path| &path.uncounted).map(String::as_str);
+    (most.copied().unwrap_or(0), uncounted.collect())
+}
+
+#[test]
+fn a_loop_that_fills_a_stack_is_counted_to_its_end() {
+    let next = "transition select(h.a.x) { 0: accept; default: more; } }";
+    let direct = format!("{next} state more {{ p.extract(h.s.next); {next}");
+    // The thirteenth extraction finds the stack full.
+    assert_eq!(extracted(&looped(&direct, "")), (13, BTreeSet::new()));
+    // A state that each turn passes as well needs no limit of its own.
+    let two = format!(
+        "{next} state more {{ p.extract(h.s.next); transition between; }} state between {{ m.x = 1; {next}"
+    );
+    assert_eq!(extracted(&looped(&two, "")), (13, BTreeSet::new()));
+}
+
+#[test]
+fn a_loop_that_nothing_bounds_is_named() {
+    let next = "transition select(h.a.x) { 0: accept; default: more; } }";
+    let of = |body: &str| looped(&format!("{next} state more {{ {body} {next}"), "");
+    let more = BTreeSet::from(["turns after the first 8 through parser state more"]);
+    assert_eq!(extracted(&of("p.extract(h.b);")), (8, more));
+    // A path that leaves the loop before counts all of its work.
+    assert!(of("p.extract(h.b);").iter().any(|path| path.uncounted.is_empty()));
+}
+
+#[test]
+fn turns_of_loops_and_further_passes_are_named() {
+    let accept = "transition accept; }";
+    let uncounted = |ingress: &str| {
+        let paths = looped(accept, ingress);
+        paths.into_iter().flat_map(|path| path.uncounted).collect::<Vec<String>>()
+    };
+    assert_eq!(uncounted("m.x = 1;"), [""; 0]);
+    let turns = uncounted("for (bit<8> i = 0; i < h.a.x; i = i + 1) { m.x = m.x + 1; }");
+    assert!(matches!(&turns[..], [one] if one.starts_with("turns after the first of the loop")));
+    let passes = uncounted("if (m.x == 1) { resubmit_preserving_field_list(0); }");
+    assert_eq!(passes, ["further passes (resubmit_preserving_field_list)"]);
+    assert_eq!(uncounted("clone(CloneType.I2E, 3);"), ["further passes (clone)"]);
+}
+
+/// Checks that a prediction without all turns is no upper bound.
+#[test]
+fn uncounted_work_has_no_measurement() {
+    let text =
+        std::fs::read_to_string("../../examples/device/zodiac-fx.json").expect("the example");
+    let model: Model = serde_json::from_str(&text).expect("a model");
+    let path = |uncounted: &[&str]| Path {
+        decisions: Vec::new(),
+        choices: Vec::new(),
+        parts: Parts::new(),
+        ways: 1,
+        uncounted: uncounted.iter().map(|work| (*work).to_owned()).collect(),
+    };
+    let unmeasured = |path| {
+        let predicted = model.predict_paths(&model.settings[0], &[path]).expect("a prediction");
+        predicted[0].unmeasured.clone()
+    };
+    assert_eq!(unmeasured(path(&[])), Parts::new());
+    assert_eq!(unmeasured(path(&["further turns"])), parts(&[("further turns", 1)]));
+}
+
+#[test]
+fn metadata_of_psa_request_further_passes() {
+    let program = |ingress: &str| {
+        let text = format!(
+            "#include <psa.p4>
+            header t {{ bit<8> x; }} struct H {{ t a; }} struct M {{}} struct N {{}}
+            parser IP(packet_in p, out H h, inout M m, in psa_ingress_parser_input_metadata_t i,
+                in N r, in N c) {{ state start {{ p.extract(h.a); transition accept; }} }}
+            control I(inout H h, inout M m, in psa_ingress_input_metadata_t i,
+                inout psa_ingress_output_metadata_t o) {{ apply {{ {ingress} }} }}
+            control ID(packet_out p, out N c, out N r, out N n, inout H h, in M m,
+                in psa_ingress_output_metadata_t i) {{ apply {{ p.emit(h.a); }} }}
+            parser EP(packet_in p, out H h, inout M m, in psa_egress_parser_input_metadata_t i,
+                in N n, in N a, in N b) {{ state start {{ transition accept; }} }}
+            control E(inout H h, inout M m, in psa_egress_input_metadata_t i,
+                inout psa_egress_output_metadata_t o) {{ apply {{ }} }}
+            control ED(packet_out p, out N c, out N r, inout H h, in M m,
+                in psa_egress_output_metadata_t i, in psa_egress_deparser_input_metadata_t d) {{
+                apply {{ p.emit(h.a); }}
+            }}
+            IngressPipeline(IP(), I(), ID()) ip;
+            EgressPipeline(EP(), E(), ED()) ep;
+            PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;"
+        );
+        let compiled = compile_text("psa.p4", &text, &Options::default(), &DiskFiles);
+        let paths = paths(&compiled.program.expect("it compiles")).expect("paths");
+        paths.into_iter().flat_map(|path| path.uncounted).collect::<Vec<String>>()
+    };
+    assert_eq!(program("o.resubmit = false; o.drop = false;"), [""; 0]);
+    assert_eq!(program("o.resubmit = true;"), ["further passes (resubmit)"]);
+    assert_eq!(program("o.clone = h.a.x == 1;"), ["further passes (clone)"]);
+    let port = ["further passes (PSA_PORT_RECIRCULATE)"];
+    assert_eq!(program("send_to_port(o, PSA_PORT_RECIRCULATE);"), port);
+    assert_eq!(program("o.egress_port = PSA_PORT_RECIRCULATE;"), port);
 }

@@ -1,6 +1,6 @@
-//! The headers that are certainly valid or certainly invalid at some point of a path.
+//! Tracks which headers are certainly valid and which are certainly invalid at a point of a path.
 //!
-//! Validity is recorded for each header of each variable, and is unknown if it is not recorded. If
+//! Validity is recorded for each header of each variable, and is unknown if there is no record. If
 //! the validity of a header is unknown, both sides of a condition on it are followed, and the
 //! header is emitted. The predicted cost of a path may therefore be too high, but never too low.
 
@@ -12,7 +12,7 @@ use ir::{
     Projection, Type, TypeId, Value, VariableId,
 };
 
-/// The storage that contains a value.
+/// The origin of a stored value: a variable, or a value that blocks of the architecture pass on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Root {
     Variable(VariableId),
@@ -20,8 +20,8 @@ enum Root {
     Passed(TypeId),
 }
 
-/// The name of a header, union or stack: its storage, and the numbers of the fields and stack
-/// elements that lead to it.
+/// The identity of a stored header, header union or header stack: the variable or value that
+/// contains it, and the numbers of the fields and stack elements that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Slot {
     root: Root,
@@ -37,8 +37,8 @@ impl Slot {
         Self { root: self.root, steps: [&self.steps, steps].concat() }
     }
 
-    /// Returns the steps that lead from `outer` to this slot, or `None` if the slot is not within
-    /// `outer`.
+    /// Returns the field and element numbers that lead from `outer` to this slot, or `None` if the
+    /// slot is not within `outer`.
     fn within(&self, outer: &Self) -> Option<&[u32]> {
         (self.root == outer.root).then(|| self.steps.strip_prefix(outer.steps.as_slice())).flatten()
     }
@@ -48,8 +48,8 @@ impl Slot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotId(usize);
 
-/// The program and the slots of its values. Paths name slots by their numbers, because paths are
-/// compared often.
+/// The program and the slots (headers, header unions and header stacks) in its values. Paths refer
+/// to slots by number, because paths are compared often.
 #[derive(Debug)]
 pub(super) struct Slots<'p> {
     program: &'p Program,
@@ -91,8 +91,8 @@ impl<'p> Slots<'p> {
         number
     }
 
-    /// Returns the steps that lead from `outer` to a slot, or `None` if the slot is not within
-    /// `outer`.
+    /// Returns the field and element numbers that lead from `outer` to a slot, or `None` if the
+    /// slot is not within `outer`.
     fn steps(&self, slot: SlotId, outer: &Slot) -> Option<Vec<u32>> {
         self.all.borrow().get(slot.0)?.within(outer).map(<[u32]>::to_vec)
     }
@@ -106,12 +106,14 @@ impl<'p> Slots<'p> {
     }
 }
 
-/// The known validity of headers, and the known next indices of stacks, in a value. The keys are
-/// the steps that lead from the value to the header or stack.
+/// The known facts about the headers within a value: which are valid or invalid, and the next index
+/// of stacks. The keys are the field and element numbers that lead from the value to the header or
+/// stack.
 #[derive(Debug, Clone, Default)]
 struct Known {
     headers: BTreeMap<Vec<u32>, bool>,
-    /// The next index of each stack.
+    /// The next index of each header stack: that of the element into which a parser would extract
+    /// next.
     stacks: BTreeMap<Vec<u32>, u32>,
 }
 
@@ -134,13 +136,14 @@ impl Known {
     }
 }
 
-/// The storage that a place stands for.
+/// The slot (header, header union or header stack) to which a place in the program refers.
 enum Location {
     /// The place is this slot. If the slot is a member of a header union, `union` is the union.
     At { slot: Slot, type_id: TypeId, union: Option<Slot> },
-    /// The place is an element of this stack with an unknown index, or a part of such an element.
+    /// The place is within an element of this header stack, but the index of the element is not
+    /// known.
     Somewhere(Slot),
-    /// The place lies beyond the end of its stack.
+    /// The place is an element beyond the end of its header stack.
     Nowhere,
 }
 
@@ -177,7 +180,7 @@ impl HeaderBits {
         }
     }
 
-    /// Returns the slots with known validity, and their validity.
+    /// Returns the numbers of the headers with known validity, each with whether it is valid.
     fn iter(&self) -> impl Iterator<Item = (SlotId, bool)> + '_ {
         (0..).zip(&self.words).flat_map(|(word, [valid, invalid])| {
             let mut left = valid | invalid;
@@ -189,14 +192,14 @@ impl HeaderBits {
         })
     }
 
-    /// Removes the slots for which `keeps` returns false.
+    /// Removes the headers for which `keeps` returns false, so that their validity is unknown.
     fn retain(&mut self, keeps: impl Fn(SlotId) -> bool) {
         let gone: Vec<SlotId> =
             self.iter().map(|(slot, _)| slot).filter(|slot| !keeps(*slot)).collect();
         gone.into_iter().for_each(|slot| self.set(slot, None));
     }
 
-    /// Adds the slots with known validity to `all`.
+    /// Adds the headers with known validity to `all`, as bits at their numbers.
     fn add_known(&self, all: &mut Vec<u64>) {
         if all.len() < self.words.len() {
             all.resize(self.words.len(), 0);
@@ -205,7 +208,8 @@ impl HeaderBits {
     }
 }
 
-/// The slots of headers with a known validity, and of stacks with a known next index, on any path.
+/// The slots about which something is known on any path: headers with a known validity, and stacks
+/// with a known next index.
 #[derive(Debug, Default)]
 pub(super) struct KnownSlots {
     headers: Vec<u64>,
@@ -218,7 +222,7 @@ impl KnownSlots {
         self.stacks.extend(valid.stacks.keys());
     }
 
-    /// Returns the variables in which the slots are.
+    /// Returns the variables that contain these headers and stacks.
     pub(super) fn variables(&self, slots: &Slots<'_>) -> BTreeSet<VariableId> {
         let known = HeaderBits { words: self.headers.iter().map(|word| [*word, 0]).collect() };
         let all = known.iter().map(|(slot, _)| slot).chain(self.stacks.iter().copied());
@@ -606,8 +610,8 @@ impl Validity {
     }
 }
 
-/// Returns the place to which an argument of a call is copied after the call, or `None` if there is
-/// none.
+/// Returns the place to which the parameter for an argument is copied back after the call, or
+/// `None` for an argument that the call only reads.
 fn written(argument: &Argument) -> Option<&Place> {
     match argument.unordered() {
         Argument::Out(place) | Argument::InOut(place) | Argument::Saved { place, .. } => {
@@ -621,14 +625,15 @@ fn written(argument: &Argument) -> Option<&Place> {
     }
 }
 
-/// A component of a value that has a state besides its bits: a header or a header stack.
+/// A component of a value that has a state in addition to its bits: a header (valid or not) or a
+/// header stack (its next index).
 enum Leaf {
     Header(TypeId),
     Stack,
 }
 
-/// Calls `each` for the headers and header stacks of a type in the order of their fields, with the
-/// steps that lead to them.
+/// Calls `each` for every header and header stack in values of a type, in the order of the fields,
+/// with the field numbers that lead to it.
 fn leaves(
     program: &Program,
     type_id: TypeId,

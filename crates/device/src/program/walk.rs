@@ -4,20 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    ActionId, Argument, BinaryOperator, Block, ControlId, Excerpts, Expression, ExpressionKind,
-    ExternCallee, PackageValue, Parameter, ParserId, Place, Program, StateId, Statement,
-    StatementKind, TableId, Target, Transition, Type, TypeId, VariableId,
+    ActionId, Argument, BinaryOperator, Block, Choice, ControlId, Excerpts, Expression,
+    ExpressionKind, ExternCallee, PackageValue, Parameter, ParserId, Place, Program, StateId,
+    Statement, StatementKind, TableId, Target, Transition, Type, TypeId, VariableId,
 };
 
+use super::uncounted::{bound, further_pass, more_turns, more_visits};
 use super::validity::{KnownSlots, Passed, Slots, Validity};
 use super::ways::{Ended, Record, Way, Ways, split};
-use super::{Choice, Overview, Parts, Path, PathError, Permits};
+use super::{Overview, Parts, Path, PathError, Permits};
 
 /// The largest number of different partial paths that are followed at the same time.
 const MAX: usize = 4096;
-/// The largest number of times that a path enters the same parser state on a loop, for example to
-/// extract a header stack.
-const VISITS: u32 = 8;
 
 /// Returns the paths through a program that make only permitted choices, each with its parts: the
 /// statements, tables and headers that cost time.
@@ -27,7 +25,8 @@ pub(super) fn program<'p>(
 ) -> Result<Vec<Path>, PathError> {
     let walker = Walker { permits, ..Walker::new(program, Record::new(true)) };
     let ways = walker.package(&program.main, walker.record.start(true))?;
-    // The state of a finished path has no further effect. Clearing it lets more paths merge.
+    // The state of a finished path no longer matters. It is cleared, so that more paths are equal
+    // and merge.
     let ways = walker.record.map(ways, |way| {
         way.state.ended = Ended::No;
         way.state.valid = None;
@@ -61,7 +60,8 @@ pub(super) struct Walker<'p> {
     excerpts: Excerpts<'p>,
     slots: Slots<'p>,
     record: Record,
-    /// Returns whether paths may make a choice. Those that may not are not followed.
+    /// The function that returns whether a choice is permitted. Paths that make another choice are
+    /// not followed.
     permits: Permits<'p>,
 }
 
@@ -76,8 +76,9 @@ impl<'p> Walker<'p> {
         }
     }
 
-    /// Returns the parts of a statement, without those of the statements inside it, of the actions
-    /// of a table, and of what it calls. Of several outcomes, returns those with the most parts.
+    /// Returns the parts of a statement itself, without those of the statements inside it, of the
+    /// actions of a table, and of what it calls. If the statement has several outcomes with
+    /// different parts, returns the parts of the one with the most.
     pub(super) fn own_parts(&self, statement: &Statement) -> Parts {
         let kind = match &statement.kind {
             StatementKind::If { condition, .. } => StatementKind::If {
@@ -155,9 +156,9 @@ impl Walker<'_> {
         Ok(ways)
     }
 
-    /// Extends all partial paths by a parser or control of the architecture, which `run` follows.
-    /// An `exit` or a parser error has no effect on later blocks: in v1model and PSA, a packet that
-    /// a parser rejects continues, with the error in its metadata.
+    /// Extends all partial paths by one of the architecture's blocks: a parser or control, whose
+    /// statements `run` follows. An `exit` or a parser error has no effect on later blocks: in
+    /// v1model and PSA, a packet that a parser rejects continues, with the error in its metadata.
     fn top(
         &self,
         parameters: &[Parameter],
@@ -170,13 +171,15 @@ impl Walker<'_> {
         });
         Ok(self.record.map(run(ways)?, |way| {
             way.state.ended = Ended::No;
+            self.record.choose(way, Choice::BlockEnd);
             if let Some(valid) = &mut way.state.valid {
                 valid.leave_block(&self.slots, parameters);
             }
         }))
     }
 
-    /// Applies `change` to the validity of headers on each path, if the walk records it.
+    /// Applies `change` to the recorded validity of headers on each partial path, if the walk
+    /// through the program records validity.
     fn validity(&self, ways: Ways, change: impl Fn(&mut Validity)) -> Ways {
         if ways.iter().all(|way| way.state.valid.is_none()) {
             return ways;
@@ -188,8 +191,9 @@ impl Walker<'_> {
         })
     }
 
-    /// Extends partial paths by a call of an action, function, control or parser that `run`
-    /// follows. The validity of headers in arguments is copied in before the call and out after it.
+    /// Extends partial paths by a call of an action, function, control or parser, whose statements
+    /// `run` follows. The validity of headers in arguments is copied to the parameters before the
+    /// call and back after it.
     fn call(
         &self,
         variables: impl Iterator<Item = VariableId>,
@@ -251,36 +255,22 @@ impl Walker<'_> {
         }))
     }
 
-    /// Returns those partial paths that may enter a parser state. A path may enter a state on a
-    /// loop at most [`VISITS`] times.
+    /// Returns those partial paths that may enter a parser state, which has a limit if it is on a
+    /// loop. Those that reach a limit which packets may exceed are marked.
     fn entered(&self, parser: ParserId, state: StateId, mut ways: Ways) -> Ways {
-        if self.is_on_a_loop(parser, state) {
-            for way in &mut ways {
-                *way.state.visits.entry((parser, state)).or_default() += 1;
+        let Some(bound) = bound(self.program, parser, state) else { return ways };
+        let name = &self.program.parsers[parser.index()].states[state.index()].name;
+        for way in &mut ways {
+            let visits = way.state.visits.entry((parser, state)).or_default();
+            *visits += 1;
+            if !bound.is_certain && *visits == bound.most {
+                way.state.uncounted.insert(more_visits(name));
             }
-            ways.retain(|way| {
-                way.state.visits.get(&(parser, state)).is_none_or(|at| *at <= VISITS)
-            });
         }
+        ways.retain(|way| {
+            way.state.visits.get(&(parser, state)).is_none_or(|visits| *visits <= bound.most)
+        });
         ways
-    }
-
-    /// Returns whether a parser state can be reached from itself.
-    fn is_on_a_loop(&self, parser: ParserId, state: StateId) -> bool {
-        let states = &self.program.parsers[parser.index()].states;
-        let mut seen = BTreeSet::new();
-        let mut open = vec![state];
-        while let Some(at) = open.pop() {
-            for next in states[at.index()].transition.next_states() {
-                if next == state {
-                    return true;
-                }
-                if seen.insert(next) {
-                    open.push(next);
-                }
-            }
-        }
-        false
     }
 
     /// Extends partial paths by the parser state `at`. Returns those that continue, grouped by
@@ -300,13 +290,16 @@ impl Walker<'_> {
             return Ok(onward);
         }
         let decision = format!("state {}", state.name);
-        let open = self.record.map(open, |way| self.record.decide(way, &decision));
+        let open = self.record.map(open, |way| {
+            self.record.decide(way, &decision);
+            self.record.choose(way, Choice::State(parser, at));
+        });
         let (mut open, closed) = split(self.block(&state.body, open)?);
         self.record.merge(done, closed);
         if let Some(part) = self.select_part(&state.transition) {
             open = self.record.map(open, |way| self.record.add(way, &part));
         }
-        let permits = |case| (self.permits)(Choice::Case { parser, state: at, case });
+        let permits = |case| self.permitted(Choice::Case(parser, at, case));
         for target in targets(&state.transition, &permits) {
             match target {
                 Target::State(next) => {
@@ -314,7 +307,10 @@ impl Walker<'_> {
                 }
                 Target::Accept => self.record.merge(done, open.clone()),
                 Target::Reject => {
-                    let rejected = |way: &mut Way| way.state.ended = Ended::Rejected;
+                    let rejected = |way: &mut Way| {
+                        way.state.ended = Ended::Rejected;
+                        self.record.choose(way, Choice::Rejected);
+                    };
                     self.record.merge(done, self.record.map(open.clone(), rejected));
                 }
             }
@@ -345,6 +341,12 @@ impl Walker<'_> {
     fn statement(&self, statement: &Statement, ways: Ways) -> Result<Ways, PathError> {
         let one =
             |ways: Ways, part: String| self.record.map(ways, |way| self.record.add(way, &part));
+        let ways = match further_pass(self.program, statement) {
+            None => ways,
+            Some(pass) => self.record.map(ways, |way| {
+                way.state.uncounted.insert(pass.clone());
+            }),
+        };
         Ok(match &statement.kind {
             StatementKind::Assign { place, value } => {
                 let ways = self.expression(value, ways);
@@ -361,26 +363,30 @@ impl Walker<'_> {
             }
             StatementKind::Reset(_) => ways,
             StatementKind::If { condition, then, otherwise } => {
-                let then = self.permits_side(statement, 1).then_some(then);
-                let otherwise = self.permits_side(statement, 0).then_some(otherwise);
-                self.condition(condition, then, otherwise, ways)?
+                let sides = [side(statement, 0), side(statement, 1)];
+                self.condition(condition, [(otherwise, sides[0]), (then, sides[1])], ways)?
             }
             StatementKind::Switch { cases, default, subject } => {
                 let ways = one(self.expression(subject, ways), "branch".to_owned());
-                let of = |labels: &str| {
+                let of = |labels: &str, choice: Choice| {
                     // Each label of a switch on `action_run` names the action that ran.
                     let decision = match self.program.types.get(subject.type_id) {
                         Type::ActionRun(_) => format!("switch: {labels}"),
                         _ => format!("switch {}: {labels}", self.excerpts.expression(subject)),
                     };
-                    self.record.map(ways.clone(), |way| self.record.decide(way, &decision))
+                    self.record.map(ways.clone(), |way| {
+                        self.record.decide(way, &decision);
+                        self.record.choose(way, choice);
+                    })
                 };
-                let mut all = match self.permits_side(statement, 0) {
-                    true => self.block(default, of("default"))?,
+                let choice = side(statement, 0);
+                let mut all = match self.permitted(choice) {
+                    true => self.block(default, of("default", choice))?,
                     false => Ways::new(),
                 };
-                for (number, case) in cases.iter().enumerate() {
-                    if !self.permits_side(statement, number + 1) {
+                for (number, case) in (1..).zip(cases) {
+                    let choice = side(statement, number);
+                    if !self.permitted(choice) {
                         continue;
                     }
                     let labels: Vec<String> = case
@@ -388,24 +394,33 @@ impl Walker<'_> {
                         .iter()
                         .map(|value| self.excerpts.value(subject.type_id, value))
                         .collect();
-                    self.record.merge(&mut all, self.block(&case.body, of(&labels.join(", ")))?);
+                    self.record
+                        .merge(&mut all, self.block(&case.body, of(&labels.join(", "), choice))?);
                 }
                 all
             }
             StatementKind::For { before_condition, condition, update, body } => {
-                // The number of iterations depends on the packet. Each path runs the loop not at
-                // all or once.
+                // The number of turns may depend on the packet. Each path takes none or one, and
+                // says that there may be more.
                 let ways = self.block(before_condition, ways)?;
                 let ways = one(self.expression(condition, ways), "branch".to_owned());
-                let mut all = ways.clone();
-                if !self.permits_side(statement, 1) {
+                let [no_turn, one_turn] = [0, 1].map(|number| turns(statement, number));
+                let chosen = |ways: Ways, choice: Choice| {
+                    self.record.map(ways, |way| self.record.choose(way, choice))
+                };
+                let mut all = chosen(ways.clone(), no_turn);
+                if !self.permitted(one_turn) {
                     return Ok(self.record.map(all, |way| {
                         self.record.decide(way, "a loop, not run");
                     }));
                 }
-                let ways = self.record.map(self.block(body, ways)?, |way| {
+                let more = more_turns(statement);
+                let ways = self.record.map(self.block(body, chosen(ways, one_turn))?, |way| {
                     if way.state.ended == Ended::Left {
                         way.state.ended = Ended::No;
+                    }
+                    if way.state.ended == Ended::No {
+                        way.state.uncounted.insert(more.clone());
                     }
                 });
                 self.record.merge(&mut all, self.block(update, ways)?);
@@ -484,6 +499,7 @@ impl Walker<'_> {
                     self.record.add(way, "verify");
                     way.state.ended = Ended::Rejected;
                     self.record.decide(way, &decision);
+                    self.record.choose(way, Choice::Rejected);
                 });
                 let mut all = one(ways, "verify".to_owned());
                 self.record.merge(&mut all, failed);
@@ -513,18 +529,18 @@ impl Walker<'_> {
         })
     }
 
-    /// Returns whether paths may take a side of a branch.
-    fn permits_side(&self, branch: &Statement, side: usize) -> bool {
-        branch.location.is_none_or(|at| (self.permits)(Choice::Side { at, side }))
+    /// Returns whether a choice is permitted. Choices of a branch or loop without a position in the
+    /// source always are.
+    fn permitted(&self, choice: Choice) -> bool {
+        choice == Choice::Unplaced || (self.permits)(choice)
     }
 
-    /// Extends partial paths by a condition and the block that follows. A block that paths may not
-    /// run is `None`.
+    /// Extends partial paths by a condition and the block of the side that is taken. A side whose
+    /// choice is not permitted is not followed.
     fn condition(
         &self,
         condition: &Expression,
-        then: Option<&Block>,
-        otherwise: Option<&Block>,
+        [(otherwise, not_taken), (then, taken)]: [(&Block, Choice); 2],
         ways: Ways,
     ) -> Result<Ways, PathError> {
         let ways =
@@ -532,8 +548,14 @@ impl Walker<'_> {
         let (mut yes, mut no) = (Ways::new(), Ways::new());
         for mut way in ways {
             match self.decided(condition, &way) {
-                Some(true) => yes.push(way),
-                Some(false) => no.push(way),
+                Some(true) => {
+                    self.record.choose(&mut way, taken);
+                    yes.push(way);
+                }
+                Some(false) => {
+                    self.record.choose(&mut way, not_taken);
+                    no.push(way);
+                }
                 // The packet determines the condition, so both sides are followed.
                 None => {
                     let text = self.excerpts.expression(condition);
@@ -546,14 +568,16 @@ impl Walker<'_> {
                     let mut other = way.clone();
                     self.record.decide(&mut way, &format!("if {}", bare.unwrap_or(&text)));
                     self.record.decide(&mut other, &format!("if not {text}"));
+                    self.record.choose(&mut way, taken);
+                    self.record.choose(&mut other, not_taken);
                     yes.push(way);
                     no.push(other);
                 }
             }
         }
         let mut all = Ways::new();
-        for (block, ways) in [(then, yes), (otherwise, no)] {
-            if let Some(block) = block {
+        for (block, choice, ways) in [(then, taken, yes), (otherwise, not_taken, no)] {
+            if self.permitted(choice) {
                 self.record.merge(&mut all, self.block(block, ways)?);
             }
         }
@@ -590,7 +614,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Marks the validity of headers in a value that a statement wrote as unknown.
+    /// Records that the validity of the headers at a place is unknown, because a statement wrote
+    /// the value there.
     fn unknown(&self, place: Option<&Place>, ways: Ways) -> Ways {
         match place {
             Some(place) if self.slots.holds_headers(place) => {
@@ -620,12 +645,16 @@ impl Walker<'_> {
         let ways = self.record.map(ways, |way| self.record.add(way, &part));
         let mut all = Ways::new();
         for (position, reference) in table.actions.iter().enumerate() {
-            if !(self.permits)(Choice::Action { table: id, position }) {
+            let choice = Choice::Action(id, position);
+            if !self.permitted(choice) {
                 continue;
             }
             let action = &self.program.actions[reference.action.index()];
             let decision = format!("{}: {}", table.name, action.name);
-            let chosen = self.record.map(ways.clone(), |way| self.record.decide(way, &decision));
+            let chosen = self.record.map(ways.clone(), |way| {
+                self.record.decide(way, &decision);
+                self.record.choose(way, choice);
+            });
             let chosen = self.block(&reference.before_arguments, chosen)?;
             let ran = self.action(reference.action, &reference.arguments, chosen)?;
             self.record.merge(&mut all, ran);
@@ -700,8 +729,18 @@ fn limited(ways: &Ways, place: impl Fn() -> String) -> Result<(), PathError> {
     if ways.len() > MAX { Err(PathError::TooMany { most: MAX, place: place() }) } else { Ok(()) }
 }
 
-/// Returns the distinct targets of a parser transition, without those to which only cases lead that
-/// are not permitted.
+/// Returns the choice that takes the side with this number of a branch.
+fn side(statement: &Statement, number: usize) -> Choice {
+    statement.location.map_or(Choice::Unplaced, |location| Choice::Side(location, number))
+}
+
+/// Returns the choice that takes this number of turns of a loop.
+fn turns(statement: &Statement, number: usize) -> Choice {
+    statement.location.map_or(Choice::Unplaced, |location| Choice::Turns(location, number))
+}
+
+/// Returns the distinct targets of a parser transition. A target of a `select` is returned only if
+/// a permitted case leads to it.
 fn targets(transition: &Transition, permits: &dyn Fn(usize) -> bool) -> Vec<Target> {
     let mut targets: Vec<Target> = match transition {
         Transition::Direct(target) => vec![*target],

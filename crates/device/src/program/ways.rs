@@ -8,15 +8,16 @@
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use ir::{ParserId, StateId};
+use ir::{Choice, ParserId, StateId};
 use num_bigint::BigUint;
 
 use super::validity::Validity;
 use super::{Overview, Parts, Passes, Path};
 
-/// The block or loop whose remaining statements a partial path skips.
+/// The reason why a partial path skips the statements that follow, until the end of an enclosing
+/// block or loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ended {
     No,
@@ -33,12 +34,14 @@ pub(super) enum Ended {
 /// The state of a partial path. It determines how the path can continue.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct State {
-    /// The headers that are known to be valid or invalid, or `None` if the walk does not record
-    /// validity.
+    /// The headers that are known to be valid or invalid, or `None` if the walk through the program
+    /// does not record validity.
     pub(super) valid: Option<Validity>,
     pub(super) ended: Ended,
-    /// The number of times that the path has entered each parser state that lies on a loop.
+    /// The number of times that the path has entered each parser state with a limit on it.
     pub(super) visits: BTreeMap<(ParserId, StateId), u32>,
+    /// The work that packets of the path may need in addition to its parts, in words.
+    pub(super) uncounted: BTreeSet<String>,
 }
 
 /// A partial path through a program, or several that were merged.
@@ -64,8 +67,19 @@ struct Node {
     /// most parts comes first.
     before: Vec<usize>,
     decision: Option<usize>,
+    /// The choice that the path made here. Only a choice that the packet determines is also a
+    /// decision.
+    choice: Option<Choice>,
     ways: BigUint,
 }
+
+/// The largest number of sequences of choices (such as the sides of branches) that are kept for all
+/// listed paths together.
+const MAX_SEQUENCES: usize = 16_384;
+
+/// The largest number of sequences of choices (such as the sides of branches) that are kept for one
+/// path.
+const MAX_SEQUENCES_OF_A_PATH: usize = 64;
 
 /// A numbering of texts, in the order in which the texts were first used.
 #[derive(Debug, Default)]
@@ -112,15 +126,21 @@ impl Record {
         }
     }
 
-    /// Returns the empty path, with which a walk begins. `follows_validity` is whether the walk
-    /// records which headers are valid.
+    /// Returns the empty path, with which a walk through a program begins. `follows_validity` says
+    /// whether the walk records which headers are valid.
     pub(super) fn start(&self, follows_validity: bool) -> Ways {
         let state = State {
             valid: follows_validity.then(Validity::default),
             ended: Ended::No,
             visits: BTreeMap::new(),
+            uncounted: BTreeSet::new(),
         };
-        let node = self.node(Vec::new(), None, BigUint::from(1_u32));
+        let node = self.node(Node {
+            before: Vec::new(),
+            decision: None,
+            choice: None,
+            ways: BigUint::from(1_u32),
+        });
         vec![Way { state, parts: Vec::new(), node, ways: BigUint::from(1_u32) }]
     }
 
@@ -136,12 +156,30 @@ impl Record {
     /// Adds a decision to a path, for example an action that a table ran.
     pub(super) fn decide(&self, way: &mut Way, decision: &str) {
         let number = self.decisions.borrow_mut().number(decision);
-        way.node = self.node(vec![way.node], Some(number), way.ways.clone());
+        way.node = self.node(Node {
+            before: vec![way.node],
+            decision: Some(number),
+            choice: None,
+            ways: way.ways.clone(),
+        });
     }
 
-    fn node(&self, before: Vec<usize>, decision: Option<usize>, ways: BigUint) -> usize {
+    /// Adds a choice, such as a side of a branch, to a path. Nothing is added for statistics of all
+    /// paths, which do not need choices.
+    pub(super) fn choose(&self, way: &mut Way, choice: Choice) {
+        if self.lists {
+            way.node = self.node(Node {
+                before: vec![way.node],
+                decision: None,
+                choice: Some(choice),
+                ways: way.ways.clone(),
+            });
+        }
+    }
+
+    fn node(&self, node: Node) -> usize {
         let mut nodes = self.nodes.borrow_mut();
-        nodes.push(Node { before, decision, ways });
+        nodes.push(node);
         nodes.len() - 1
     }
 
@@ -182,15 +220,23 @@ impl Record {
             std::mem::swap(way, &mut other);
         }
         way.ways += other.ways;
-        way.node = self.node(vec![way.node, other.node], None, way.ways.clone());
+        way.node = self.node(Node {
+            before: vec![way.node, other.node],
+            decision: None,
+            choice: None,
+            ways: way.ways.clone(),
+        });
     }
 
     /// Returns all finished paths with their parts and decisions, for a walk that lists paths.
     pub(super) fn paths(&self, ways: Ways) -> Vec<Path> {
+        let most = (MAX_SEQUENCES / ways.len().max(1)).clamp(1, MAX_SEQUENCES_OF_A_PATH);
         let path = |way: &Way| Path {
             decisions: self.decisions(way),
+            choices: self.choices(way, most),
             parts: self.named(way),
             ways: u64::try_from(&way.ways).unwrap_or(u64::MAX),
+            uncounted: way.state.uncounted.clone(),
         };
         let mut paths: Vec<Path> = ways.iter().map(path).collect();
         paths.sort_by(|a, b| a.parts.cmp(&b.parts));
@@ -200,8 +246,13 @@ impl Record {
     /// Returns the statistics of all finished paths, or `None` if there are no paths.
     pub(super) fn overview(&self, ways: Ways, follows_validity: bool) -> Option<Overview> {
         let longest = ways.iter().max_by_key(|way| way.length())?;
-        let longest =
-            Path { decisions: self.decisions(longest), parts: self.named(longest), ways: 1 };
+        let longest = Path {
+            decisions: self.decisions(longest),
+            choices: Vec::new(),
+            parts: self.named(longest),
+            ways: 1,
+            uncounted: longest.state.uncounted.clone(),
+        };
         Some(Overview {
             ways: ways.iter().map(|way| &way.ways).sum(),
             longest,
@@ -246,6 +297,34 @@ impl Record {
         }
         decisions.reverse();
         decisions
+    }
+
+    /// Returns the choices of the paths that were merged into `way`: one sequence for each of them,
+    /// but at most `most` sequences. The first one belongs to the same path as [`Self::decisions`].
+    fn choices(&self, way: &Way, most: usize) -> Vec<Vec<Choice>> {
+        let nodes = self.nodes.borrow();
+        let mut sequences = Vec::new();
+        // Sequences under construction, each with the choices from the end of the path back to the
+        // node next to it.
+        let mut open: Vec<(usize, Vec<Choice>)> = vec![(way.node, Vec::new())];
+        while let Some((at, mut sequence)) = open.pop() {
+            let Some(node) = nodes.get(at) else { continue };
+            sequence.extend(node.choice);
+            let Some((first, others)) = node.before.split_first() else {
+                sequence.reverse();
+                sequences.push(sequence);
+                if sequences.len() >= most {
+                    break;
+                }
+                continue;
+            };
+            // Each sequence under construction leads to at least one finished sequence, so no more
+            // than this number of further ones are needed.
+            let needed = most.saturating_sub(sequences.len() + open.len() + 1);
+            open.extend(others.iter().take(needed).map(|other| (*other, sequence.clone())));
+            open.push((*first, sequence));
+        }
+        sequences
     }
 
     fn named(&self, way: &Way) -> Parts {

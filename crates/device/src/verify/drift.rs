@@ -23,8 +23,8 @@ pub struct Drift {
     pub stalls: f64,
     /// The number of times that the clock was set during the campaign.
     pub clock_steps: u64,
-    /// The numbers of blocks that a disturbed machine affected, or `None` if there were none or the
-    /// machine was not observed.
+    /// The numbers of blocks (runs of packets) during which the measuring machine was disturbed, or
+    /// `None` if there were none or the machine was not observed.
     pub disturbances: Option<Disturbances>,
 }
 

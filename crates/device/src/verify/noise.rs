@@ -15,8 +15,8 @@ pub struct Noise {
     /// It is the standard deviation between the cell's blocks, divided by the square root of the
     /// number of blocks. For a minimum or maximum, it is the standard deviation itself.
     pub between_blocks: Picoseconds,
-    /// The standard deviation of the level between the training cells, which have no function or a
-    /// single one.
+    /// The standard deviation of the level between the cells from which the model is derived. These
+    /// have at most one function.
     pub between_functions: Picoseconds,
     /// Whether the uncertainty is smaller than the differences between cells. If it is not, the
     /// level does not distinguish functions.

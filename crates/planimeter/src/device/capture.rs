@@ -1,4 +1,4 @@
-//! Reads captures with time stamps, which taps recorded before and after a device.
+//! Reads captures with time stamps, which were recorded by taps before and after a device.
 
 use std::path::Path;
 
@@ -35,7 +35,8 @@ pub(super) fn read(path: &Path) -> Result<Vec<Frame>, Failure> {
     Ok(frames)
 }
 
-/// Converts frames to the form in which those before a device are matched with those after it.
+/// Converts frames for matching: each frame captured before a device is matched with the same frame
+/// after it.
 pub(super) fn packets(frames: &[Frame]) -> Vec<Captured<'_>> {
     frames
         .iter()

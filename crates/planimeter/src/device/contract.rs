@@ -1,5 +1,6 @@
-//! `planimeter device contract`: delay contracts of a P4 program on a measured device, with the
-//! packets that come closest to them.
+//! `planimeter device contract`: computes delay contracts of a P4 program on a measured device. A
+//! contract states a delay that the packets of a class do not exceed. For each contract, the
+//! command finds the packet that comes closest to this delay.
 
 mod document;
 mod search;
@@ -23,9 +24,9 @@ use super::predict::{self, UnderSetting};
 use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output, program};
-use search::Search;
+use search::{Found, Search};
 pub(crate) use weights::weights;
-use witness::{Measured, Witness};
+use witness::{Measured, Trial, Witness};
 
 const LONG_ABOUT: &str = "\
 State the delays that a P4 program guarantees on a measured device, as service curves for `planimeter bound`.
@@ -99,16 +100,17 @@ pub(super) struct Arguments {
     sources: program::Sources,
 }
 
-/// The contract of a class of packets.
+/// The contract on the delays of one class of packets.
 struct Clause {
-    /// The name of its server.
+    /// The name of the server that stands for the contract in a network file.
     server: String,
-    /// The packets for which it holds, in words.
+    /// A description of the packets for which the contract holds.
     packets: String,
     contract: Contract,
-    /// The packet that comes closest, or `None` if none was found.
+    /// The packet whose predicted delay is closest to the contract, or `None` if no packet was
+    /// found.
     witness: Option<Witness>,
-    /// The delays of that packet, if they were measured.
+    /// The measured delays of that packet, or `None` if they were not measured.
     measured: Option<Measured>,
 }
 
@@ -119,7 +121,7 @@ impl Clause {
     }
 }
 
-/// What all steps need.
+/// The inputs that all steps of the computation need.
 struct Task<'t> {
     /// The name of the program.
     name: &'t str,
@@ -127,7 +129,7 @@ struct Task<'t> {
     model: &'t Model,
     under: &'t SettingModel,
     terms: Terms,
-    /// The length of packets in bytes, without frame check sequence.
+    /// The length of packets in bytes, without the frame check sequence.
     length: u32,
     seed: u64,
     steps: Steps,
@@ -162,16 +164,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         steps: Steps::new(arguments.quiet),
         interrupt: interrupt::flag(),
     };
-    let mut clauses = Search::new(&task).clauses(usize::from(arguments.classes))?;
+    let Found { mut clauses, fewer } =
+        Search::new(&task).clauses(usize::from(arguments.classes))?;
     name_servers(&mut clauses, &arguments.name);
     if let Some(path) = path {
         let of = clauses.len();
+        let judged = clauses.iter().filter(|clause| clause.witness.is_some()).count();
+        let confidence = witness::confidence_of_each(judged);
+        let trial = Trial { path, packets: arguments.packets, confidence };
         for (done, clause) in clauses.iter_mut().enumerate() {
             task.step("measuring", done, of)?;
             if let Some(witness) = &clause.witness {
-                let measured =
-                    Measured::of(&task, path, witness, &clause.contract, arguments.packets)?;
-                clause.measured = Some(measured);
+                clause.measured = Some(Measured::of(&task, trial, witness, &clause.contract)?);
             }
         }
     }
@@ -191,8 +195,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         );
     }
     let any_broken = !broken.is_empty();
-    let document =
+    let mut document =
         document::document(&task, &clauses, arguments.allow_unmeasured, started.provenance());
+    document.notes.extend(fewer);
     let mut files = document::scripts(&clauses);
     if let Some(text) = exported(&model, &clauses, arguments.allow_unmeasured) {
         files.push(("contract.toml".to_owned(), text));
@@ -205,7 +210,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if any_broken { ExitCode::from(1) } else { code })
 }
 
-/// Returns the length of packets without frame check sequence, with which a setting was measured.
+/// Returns the packet length of the measurements from which a setting was derived, without the
+/// frame check sequence.
 fn length(under: &SettingModel) -> Result<u32, Failure> {
     const CHECK_SEQUENCE: u32 = 4;
     let bytes = under.setting.packet_bytes;
@@ -229,8 +235,8 @@ fn terms(arguments: &Arguments, under: &SettingModel) -> Terms {
     Terms { level: arguments.level, semantics }
 }
 
-/// Orders contracts by their delay, the longest first after that of any packet, and names their
-/// servers.
+/// Sorts contracts by delay, the longest first, but leaves the one for all packets in front.
+/// Assigns names to their servers.
 fn name_servers(clauses: &mut [Clause], name: &str) {
     if let Some((_, classes)) = clauses.split_first_mut() {
         classes.sort_by_key(|class| std::cmp::Reverse(class.contract.delay));
@@ -240,8 +246,8 @@ fn name_servers(clauses: &mut [Clause], name: &str) {
     }
 }
 
-/// Returns the servers of all contracts as a network file without flows, or `None` if no contract
-/// may be exported.
+/// Returns the servers of all contracts as a network file without flows. Returns `None` if no
+/// contract may be exported.
 fn exported(model: &Model, clauses: &[Clause], allow_unmeasured: bool) -> Option<String> {
     let servers = clauses
         .iter()

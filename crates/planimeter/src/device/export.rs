@@ -209,8 +209,8 @@ impl<'a> Rows<'a> {
 }
 
 /// Returns the highest offered rate at which a controller answered every packet-in, and the longest
-/// response time at that rate, for packets of `packet_bytes`. Rates above the result of a search are
-/// ignored. Returns `None` if there is no such rate.
+/// response time at that rate, for packets of `packet_bytes`. Offered rates above the rate that a
+/// search found are ignored. Returns `None` if there is no such rate.
 pub(crate) fn loss_free(result: &RunResult, packet_bytes: u32) -> Option<MessageService> {
     let limit =
         result.search.as_ref().and_then(|search| search.loss_free_rate).unwrap_or(f64::INFINITY);

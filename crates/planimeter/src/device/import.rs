@@ -54,7 +54,7 @@ The file says which measurement is in which files:
 
 File names are relative to the file itself.";
 
-/// The content of the TOML file that says which files contain which measurement.
+/// The content of the TOML file that assigns files to measurements.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Sources {
@@ -72,7 +72,7 @@ fn one() -> u32 {
     1
 }
 
-/// The match and the action of a cell, as the user writes them.
+/// The match and the action of a measured combination, as the user writes them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Names {
@@ -81,7 +81,7 @@ struct Names {
     action: Option<String>,
 }
 
-/// The table `[[cell]]`: the functions of a cell, and the files with its measurements.
+/// The table `[[cell]]`: a combination of functions, and the files with its measurements.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct CellSources {
@@ -139,7 +139,7 @@ impl Unit {
     }
 }
 
-/// The bytes of a packet by which it is recognised in both captures: the last `tail` bytes, or
+/// The bytes by which the same packet is recognised in both captures: the last `tail` bytes, or
 /// `length` bytes from an offset on.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
@@ -200,7 +200,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 }
 
 /// Writes the imported measurements into `directory` as a campaign. Prints a line for each block,
-/// which is one repetition of a cell, and for each kind of remark.
+/// which is one repetition of a measured combination of functions, and for each kind of remark.
 fn write_blocks(
     directory: &Path,
     description: &Description,

@@ -6,18 +6,27 @@ use std::process::ExitCode;
 
 use clap::Args;
 use device::campaign::FunctionName;
+use device::program::PathPrediction;
 use device::{Model, SettingModel};
-use report::models::{paths_table, prediction_table};
+use report::models::{
+    paths_document, paths_table, prediction_document, prediction_table, script_name,
+};
 
-use crate::failure::Failure;
-use crate::output::layout;
+use super::feasible::{self, End};
+use crate::failure::{Failure, INTERRUPTED};
+use crate::invocation;
+use crate::output::{Printed, layout};
 use crate::program;
 
 const EXAMPLES: &str = "\
 Examples:
     planimeter device predict examples/device/zodiac-fx.json --match five-tuple --action set-nw-src
     planimeter device predict model.json --program prog.p4
+    planimeter device predict model.json --program prog.p4 --witnesses 100 --output runs/prog
     planimeter device predict model.json --function five-tuple --function set-nw-src --function set-nw-tos";
+
+/// The verb in the names of run directories.
+const VERB: &str = "device-predict";
 
 /// The arguments of `planimeter device predict`.
 #[derive(Debug, Args)]
@@ -38,6 +47,10 @@ pub(super) struct Arguments {
     program: Option<PathBuf>,
     #[command(flatten)]
     sources: program::Sources,
+    #[command(flatten)]
+    effort: feasible::Effort,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// The flags that name the functions of a device that a packet needs.
@@ -81,19 +94,44 @@ fn condition(text: &str) -> Result<Condition, &'static str> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let started = invocation::start();
     let model = read(&arguments.model)?;
     let under = arguments.setting.of(&model)?;
-    if let Some(program) = &arguments.program {
-        let program = program::load(program, &arguments.sources)?;
+    if let Some(path) = &arguments.program {
+        let program = program::load(path, &arguments.sources)?;
         let paths = device::program::paths(&program).map_err(Failure::input)?;
-        let predictions = model.predict_paths(under, &paths).map_err(Failure::input)?;
-        print!("{}", paths_table(&model, under, &predictions, layout()));
-        return Ok(ExitCode::SUCCESS);
+        let mut predictions = model.predict_paths(under, &paths).map_err(Failure::input)?;
+        let end = arguments.effort.decide(program, &mut predictions)?;
+        let mut document = paths_document(&model, under, &predictions, started.provenance());
+        if let Some(reason) = end.reason() {
+            document.lacks(reason);
+        }
+        let text = || {
+            let partial = end.reason().map(|reason| format!("\nPARTIAL: {reason}\n"));
+            paths_table(&model, under, &predictions, layout()) + &partial.unwrap_or_default()
+        };
+        arguments.printed.leave(VERB, &document, text, &scripts(&predictions))?;
+        return Ok(match end {
+            End::Complete | End::TimeOver => ExitCode::SUCCESS,
+            End::Interrupted => ExitCode::from(INTERRUPTED),
+        });
     }
     let composition = model.compose(under, &arguments.functions.names()).map_err(Failure::input)?;
     let curves = model.curves(under, &composition).map_err(Failure::run)?;
-    print!("{}", prediction_table(&model, &composition, &curves, layout()));
+    let document = prediction_document(&model, &composition, &curves, started.provenance());
+    let text = || prediction_table(&model, &composition, &curves, layout());
+    arguments.printed.leave(VERB, &document, text, &[])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the scripts with the packets of paths, by file name.
+fn scripts(predictions: &[PathPrediction]) -> Vec<(String, String)> {
+    let numbered = (1..).zip(predictions);
+    let script = |(number, path): (usize, &PathPrediction)| {
+        let witness = path.feasibility.witness()?;
+        Some((script_name(number), witness.script.clone()))
+    };
+    numbered.filter_map(script).collect()
 }
 
 /// Reads a device model from the JSON file at `path`.
@@ -134,7 +172,7 @@ impl Functions {
 
 impl UnderSetting {
     /// Returns the setting of the model that the flags select. Returns an error unless exactly one
-    /// setting has what they name.
+    /// setting has the properties that the flags name.
     pub(super) fn of<'m>(&self, model: &'m Model) -> Result<&'m SettingModel, Failure> {
         let fits = |under: &&SettingModel| {
             self.packet_bytes.is_none_or(|bytes| under.setting.packet_bytes == bytes)

@@ -82,7 +82,7 @@ const METRICS: [(&str, Metric, Unit); 6] = [
     ("refuted", Metric::Refuted, Unit::Count),
 ];
 
-/// A metric of [`METRICS`].
+/// A metric that a condition of `--threshold` can name, as listed in [`METRICS`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Metric {
     MeanError,

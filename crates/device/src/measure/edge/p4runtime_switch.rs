@@ -25,7 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// The number of table entries in one Write request.
 const BATCH: usize = 1000;
 
-/// A measured switch, of which this client is the primary controller.
+/// A measured switch. This client is its primary controller.
 pub(super) struct P4RuntimeSwitch {
     runtime: Runtime,
     client: Client,

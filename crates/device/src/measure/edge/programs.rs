@@ -11,7 +11,8 @@ use super::super::task::Task;
 use super::super::traffic::Traffic;
 use super::super::{part, program, traffic};
 
-/// Returns the program of a cell as P4 text. Packets enter and leave by `ports`.
+/// Returns the P4 program that a device must run for a task, as text. Packets enter and leave by
+/// `ports`.
 pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     match task {
         Task::Rule(subject) => program::source(*subject),
@@ -19,7 +20,7 @@ pub(super) fn source(task: &Task, ports: [u32; 2]) -> String {
     }
 }
 
-/// Compiles the program of a cell. Packets enter and leave by `ports`.
+/// Compiles the P4 program that a device must run for a task. Packets enter and leave by `ports`.
 pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, BenchError> {
     let text = source(task, ports);
     let compiled =
@@ -30,7 +31,7 @@ pub(super) fn compile(task: &Task, ports: [u32; 2]) -> Result<ir::Program, Bench
         .ok_or_else(|| failed(format!("the cell's program does not compile:\n{messages}")))
 }
 
-/// Returns the packets of a cell as they are sent, and as they must come out of the device. For a
+/// Returns the packets for a task as they are sent, and as they must come out of the device. For a
 /// program of given parts, the reference interpreter computes the expected packets.
 pub(super) fn traffic(task: &Task, ports: [u32; 2], secret: u64) -> Result<Traffic, BenchError> {
     let subject = match task {

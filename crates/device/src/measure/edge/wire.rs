@@ -1,9 +1,9 @@
 //! Sends packets through a device between two network interfaces and timestamps them.
 //!
-//! One thread on its own core sends each packet at its time and polls two timestampers. The first
-//! timestamps packets that leave towards the device, and the second timestamps packets that return
-//! from it. Delays are differences of timestamps of one clock, so the processing time of this
-//! program is not part of them.
+//! One thread on its own core sends each packet at its scheduled time and polls two timestampers.
+//! The first timestamps packets that leave towards the device, and the second timestamps packets
+//! that return from it. Delays are differences of timestamps of one clock, so the processing time
+//! of this program is not part of them.
 
 use std::time::{Duration, Instant};
 

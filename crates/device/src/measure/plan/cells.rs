@@ -18,8 +18,8 @@ use super::{
 };
 use crate::program::paths;
 
-/// Returns the cells of a plan, and the parts of the plan's program that no generated program can
-/// contain.
+/// Returns the cells (sets of functions to measure) of a plan, and the parts of the plan's program
+/// that no generated program can contain.
 pub(super) fn cells(
     file: &PlanFile,
     device: &DeviceKind,
@@ -76,8 +76,8 @@ pub(super) fn cells(
     Ok((part_cells(file, device, &parts)?, not_measured))
 }
 
-/// Returns the cells for the parts of a P4 program: the baseline, each part alone, and random sets
-/// of several parts, which verify the model.
+/// Returns the cells (sets of functions to measure) for the parts of a P4 program: the baseline,
+/// each part alone, and random sets of several parts, which verify the model.
 fn part_cells(
     file: &PlanFile,
     device: &DeviceKind,
@@ -170,7 +170,8 @@ fn checked_settings<'f>(
     Ok(settings)
 }
 
-/// Returns the cells for the matches and actions of Table I of Helm et al.
+/// Returns the cells (sets of functions to measure) for the matches and actions of Table I of Helm
+/// et al.
 fn table_cells(file: &PlanFile, device: &DeviceKind) -> Result<Vec<PlannedCell>, PlanError> {
     let matches = kinds("functions.matches", &file.functions.matches, MatchKind::ALL)?;
     let actions = kinds("functions.actions", &file.functions.actions, ActionKind::ALL)?;

@@ -8,6 +8,7 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
+use super::witness::confidence_of_each;
 use super::{Clause, Task};
 
 /// Returns the report of contracts.
@@ -31,7 +32,7 @@ pub(super) fn document(
         for clause in clauses.iter().filter(|clause| !clause.contract.unmeasured.is_empty()) {
             let parts: Vec<&str> = clause.contract.unmeasured.keys().map(String::as_str).collect();
             document.lacks(&format!(
-                "{} is not exported, because the model has no measurement of {}",
+                "{} is not exported, because its delay lacks the cost of {}",
                 clause.server,
                 parts.join(", ")
             ));
@@ -40,7 +41,7 @@ pub(super) fn document(
     document
 }
 
-/// Returns the scripts of the closest packets, by file name.
+/// Returns the scripts of the packets that come closest to contracts, by file name.
 pub(super) fn scripts(clauses: &[Clause]) -> Vec<(String, String)> {
     let script = |clause: &Clause| Some((script_name(clause), clause.witness.as_ref()?.test.stf()));
     clauses.iter().filter_map(script).collect()
@@ -50,7 +51,7 @@ fn script_name(clause: &Clause) -> String {
     format!("witness-{}.stf", clause.server)
 }
 
-/// Returns a sentence about the contract of any packet.
+/// Returns a sentence about the contract that holds for every packet.
 fn finding(task: &Task<'_>, any: &Clause) -> String {
     let delay = any.contract.delay;
     let closest = match &any.witness {
@@ -76,9 +77,20 @@ fn notes(clauses: &[Clause]) -> Vec<String> {
         "A contract is valid for the packet length, the number of entries and the conditions under which the model was \
          measured. The packet that comes closest has only the entries of its own test."
             .to_owned(),
-        "A loop counts once, and a state of a parser at most eight times.".to_owned(),
+        "A loop of a parser that fills a header stack has as many turns as the stack has elements. A contract is INCOMPLETE if \
+         packets of its class may need more than 8 turns of another loop of a parser, more than one of a loop in a control, or \
+         further passes: the program resubmits or recirculates them, or copies them. Passes that the ports and sessions of table \
+         entries request are not counted."
+            .to_owned(),
     ];
-    if clauses.iter().any(|clause| clause.measured.is_some()) {
+    let measured = clauses.iter().filter(|clause| clause.measured.is_some()).count();
+    if measured > 0 {
+        notes.push(format!(
+            "A contract is broken if a confidence interval of the share of longer passes lies above the share that the contract \
+             admits. The verdicts on the {measured} contracts that were measured hold together with 95 % confidence, so each interval has {:.4} %. \
+             The confidence in a label is that of the contract itself.",
+            100.0 * confidence_of_each(measured).level()
+        ));
         notes.push(
             "Measured delays are of copies of one packet, so caches and branch predictors are warm, and of tables with the \
              entries of its test. Passes during which the processor was interrupted do not count."

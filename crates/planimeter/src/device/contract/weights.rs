@@ -1,5 +1,5 @@
-//! The costs that a device model has for the pieces of a program, as weights for the search of the
-//! costliest paths.
+//! The costs of the parts of a program according to a device model, as weights with which the
+//! costliest paths are searched for.
 
 use std::collections::HashMap;
 
@@ -9,9 +9,9 @@ use device::{Level, Model, SettingModel};
 use ir::{Location, Program};
 use symbolic::goals::{self, Goal, Key};
 
-/// Returns the cost of each goal of a program in picoseconds, by its position. A part of the
-/// program costs as much as the costliest function that contains it, so the sum for a path is above what
-/// the model predicts, except for what a path repeats.
+/// Returns the cost of each goal (part of the program) in picoseconds. The cost of a part is that
+/// of the costliest function of the model that contains it. The sum for a path is therefore at
+/// least what the model predicts, except for parts that the path repeats.
 pub(crate) fn weights(
     program: &Program,
     goals: &[(Key, Goal)],

@@ -1,4 +1,4 @@
-//! The packets that come closest to contracts, and the delays that were measured of them.
+//! The packets that come closest to contracts, and their measured delays.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -18,10 +18,10 @@ use crate::bench::worst;
 use crate::device::measure;
 use crate::failure::Failure;
 
-/// The number of passes of a packet before its delays count.
+/// The number of times that a packet is processed before its delays count.
 const WARM_UP: u32 = 1_000;
 
-/// A packet with entries.
+/// A packet that comes close to a contract, with the table entries that it needs.
 #[derive(Debug, Clone)]
 pub(super) struct Witness {
     pub(super) test: Test,
@@ -29,27 +29,45 @@ pub(super) struct Witness {
     pub(super) delay: Picoseconds,
 }
 
-/// The delays of a packet that was measured, without those during which the processor was
-/// interrupted.
+/// The measured delays of a packet, without those during which the processor was interrupted.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Measured {
-    /// The number of delays.
+    /// The number of measured delays.
     pub(super) packets: u64,
     /// The median of the delays.
     pub(super) median: Picoseconds,
     /// The longest delay.
     pub(super) longest: Picoseconds,
-    /// The number of delays that are longer than the contract says.
+    /// The number of delays that exceed the contract.
     pub(super) longer: u64,
-    /// The number of passes during which the processor was interrupted.
+    /// The number of times that the packet was processed but the processor was interrupted
+    /// meanwhile.
     pub(super) interrupted: u64,
-    /// Whether more packets take longer than the contract admits: the 95 % confidence interval of
-    /// their share lies above that share.
+    /// Whether more packets exceed the contract than it permits: the confidence interval of their
+    /// share lies above the permitted share.
     pub(super) is_broken: bool,
 }
 
-/// Returns the share of packets that may take longer than a contract says: the share that the
-/// contract states, or else that of its level, which is zero unless the level is a percentile.
+/// The settings for measuring the packet that comes closest to a contract.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Trial {
+    pub(super) path: Path,
+    /// The number of times that the packet is processed.
+    pub(super) packets: u32,
+    /// The confidence level of the verdict that a contract is broken.
+    pub(super) confidence: Confidence,
+}
+
+/// Returns the confidence level of the verdict on each of `contracts` contracts, such that all
+/// verdicts hold together with 95 % confidence. With 95 % for each verdict, one of many contracts
+/// would be found to be broken by chance.
+pub(super) fn confidence_of_each(contracts: usize) -> Confidence {
+    Confidence::P95.of_each(contracts)
+}
+
+/// Returns the share of packets that may exceed the contract. It is the share that the contract
+/// states. If it states none, the level of the contract determines the share, which is zero unless
+/// the level is a percentile.
 fn admitted(contract: &Contract) -> f64 {
     contract.beyond.unwrap_or(match contract.terms.level {
         Level::Percentile(percentile) => 1.0 - percentile.share(),
@@ -57,7 +75,7 @@ fn admitted(contract: &Contract) -> f64 {
     })
 }
 
-/// Returns the execution path of a model of a pipeline in memory.
+/// Returns the execution path that a model of a pipeline in memory describes.
 pub(super) fn path_of(model: &Model) -> Result<Path, Failure> {
     let path = model.device.details.get("path").map(String::as_str);
     match (model.device.driver.as_str(), path) {
@@ -72,14 +90,15 @@ pub(super) fn path_of(model: &Model) -> Result<Path, Failure> {
 }
 
 impl Measured {
-    /// Measures a packet on an execution path, after its test has passed there.
+    /// Measures the delays of a packet on an execution path, after checking that its test passes
+    /// there.
     pub(super) fn of(
         task: &Task<'_>,
-        path: Path,
+        trial: Trial,
         witness: &Witness,
         contract: &Contract,
-        packets: u32,
     ) -> Result<Self, Failure> {
+        let Trial { path, packets, confidence } = trial;
         let test = &witness.test;
         if let Some(refused) = worst::checked(task.name, task.program, path, test)? {
             return Err(Failure::run(format!("{}: {refused}", task.name)));
@@ -89,19 +108,20 @@ impl Measured {
             || worst::configured(task.program, path, test).map_err(|failure| failure.to_string());
         let repeat = Repeat { port: test.port, frame: &frame, warm_up: WARM_UP, packets };
         let timed = time_packet(&prepare, &repeat).map_err(measure::failure)?;
-        Self::judged(&timed, contract)
+        Self::judged(&timed, contract, confidence)
             .ok_or_else(|| Failure::run("the processor was interrupted during every packet"))
     }
 
-    /// Compares delays with a contract. Returns `None` if an interrupt fell into each.
-    fn judged(timed: &[TimedPacket], contract: &Contract) -> Option<Self> {
+    /// Compares measured delays with a contract. Returns `None` if the processor was interrupted
+    /// during every delay.
+    fn judged(timed: &[TimedPacket], contract: &Contract, confidence: Confidence) -> Option<Self> {
         let undisturbed = timed.iter().filter(|packet| !packet.interrupted);
         let mut delays: Vec<Picoseconds> = undisturbed.map(|packet| packet.delay).collect();
         delays.sort_unstable();
         let (packets, all) = (delays.len() as u64, timed.len() as u64);
         let within = delays.partition_point(|delay| *delay <= contract.delay) as u64;
         let longer = packets - within;
-        let share = proportion(longer, packets, Confidence::P95)?;
+        let share = proportion(longer, packets, confidence)?;
         Some(Self {
             packets,
             median: *delays.get(delays.len() / 2)?,
@@ -166,7 +186,8 @@ mod tests {
         }
     }
 
-    /// Returns passes of which some are longer than the contract and some were interrupted.
+    /// Returns made-up delays of `all` packets. Of these, `longer` exceed the contract, and
+    /// `interrupted` had an interrupt.
     fn passes(all: usize, longer: usize, interrupted: usize) -> Vec<TimedPacket> {
         let pass = |number: usize| TimedPacket {
             delay: Picoseconds(if number < longer + interrupted { 101 } else { 100 }),
@@ -178,7 +199,8 @@ mod tests {
     #[test]
     fn a_contract_breaks_if_more_packets_take_longer_than_it_admits() {
         let broken = |beyond, longer| {
-            Measured::judged(&passes(1_000, longer, 0), &contract(beyond)).expect("packets")
+            let passes = passes(1_000, longer, 0);
+            Measured::judged(&passes, &contract(beyond), Confidence::P95).expect("packets")
         };
         assert!(!broken(None, 0).is_broken);
         assert!(broken(None, 1).is_broken);
@@ -195,16 +217,51 @@ mod tests {
         let percentile = device::Percentile::of_share(0.99).expect("a share");
         let mut contract = contract(None);
         contract.terms.level = Level::Percentile(percentile);
-        let judged = |longer| Measured::judged(&passes(1_000, longer, 0), &contract);
+        let judged =
+            |longer| Measured::judged(&passes(1_000, longer, 0), &contract, Confidence::P95);
         assert!(!judged(12).expect("packets").is_broken);
         assert!(judged(30).expect("packets").is_broken);
     }
 
     #[test]
     fn interrupts_of_the_processor_break_no_contract() {
-        let judged = Measured::judged(&passes(1_000, 0, 5), &contract(None)).expect("packets");
+        let judged =
+            |passes: &[TimedPacket]| Measured::judged(passes, &contract(None), Confidence::P95);
+        let none = judged(&passes(3, 0, 3));
+        let judged = judged(&passes(1_000, 0, 5)).expect("packets");
         assert!(!judged.is_broken);
         assert_eq!((judged.packets, judged.interrupted, judged.longer), (995, 5, 0));
-        assert_eq!(Measured::judged(&passes(3, 0, 3), &contract(None)), None);
+        assert_eq!(none, None);
+    }
+
+    /// Returns the probability of a false alarm: a contract permits one in a hundred packets to be
+    /// longer, exactly this share is longer, and yet the contract is found to be broken.
+    fn false_alarm(confidence: Confidence) -> f64 {
+        const PASSES: usize = 1_000;
+        let contract = contract(Some(0.01));
+        let is_broken = |longer: &usize| {
+            let judged = Measured::judged(&passes(PASSES, *longer, 0), &contract, confidence);
+            judged.expect("packets").is_broken
+        };
+        let first = (0..100).find(is_broken).expect("many packets break it");
+        // The binomial distribution, from one number of longer packets to the next.
+        let (mut of_number, mut below) = (0.99_f64.powi(1_000), 0.0);
+        for number in 0..first {
+            below += of_number;
+            of_number *= (PASSES - number) as f64 / (number + 1) as f64 * 0.01 / 0.99;
+        }
+        1.0 - below
+    }
+
+    /// Checks the verdicts on a device that keeps its contracts.
+    #[test]
+    fn twenty_contracts_together_are_seldom_found_to_be_broken_by_chance() {
+        assert!(20.0 * false_alarm(Confidence::P95) > 0.05, "each verdict alone is at 95 %");
+        assert!(20.0 * false_alarm(confidence_of_each(20)) < 0.05);
+        assert_eq!(confidence_of_each(1), Confidence::P95);
+        // Thirty of 1,000 refute one of a hundred beside 19 other contracts too.
+        let judged =
+            Measured::judged(&passes(1_000, 30, 0), &contract(Some(0.01)), confidence_of_each(20));
+        assert!(judged.expect("packets").is_broken);
     }
 }
