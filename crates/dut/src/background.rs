@@ -1,9 +1,10 @@
-//! Background packets: packets that pass through the switch while its control channel is busy. They
-//! show what updates, reads and a full table cost forwarding, and what forwarding costs updates.
+//! Background packets: a steady stream of packets that the switch forwards while its control
+//! channel is busy. They show what updates, reads and a full table cost forwarding, and what
+//! forwarding costs updates.
 //!
-//! A thread of its own sends the packets of some flows in turn, at even distances, and looks for
-//! them at the ports by which they leave. The entries of the flows stay in the switch for the whole
-//! test, and no update of the test is about them.
+//! A thread of its own sends the packets of some flows in turn, evenly spaced, and looks for them
+//! at the ports by which they leave. The entries of these flows stay in the switch for the whole
+//! test, and no update of the test changes them.
 
 mod highest;
 mod passing;
@@ -35,44 +36,46 @@ use crate::window::{Operation, Phase};
 pub use self::highest::HighestRate;
 pub use crate::forwarded::{Cost, Forwarded};
 
-/// The time for which packets are sent to find out whether the switch forwards them at their rate.
+/// The duration of a trial that shows whether the switch forwards packets at the tried rate.
 const TRIAL: Duration = Duration::from_millis(200);
-/// The time between the answer to the insertion of the entries and the first packet. A switch may
-/// answer before packets obey.
+/// The time between the switch's answer to the insertion of the entries and the first packet. A
+/// switch may answer before its data plane applies the entries.
 const SETTLES: Duration = Duration::from_millis(100);
-/// The greatest share of packets that may be lost while the control channel is idle.
+/// The greatest share of packets that may be lost in a trial if the switch is to count as
+/// forwarding them.
 const LOST: f64 = 0.001;
-/// The packets per second below which the rate is not halved.
+/// The packets per second below which the rate is not halved any further.
 const SLOWEST: f64 = 500.0;
 
 /// The settings of background packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// The greatest number of packets per second. It is halved until the switch forwards them while
-    /// its control channel is idle.
+    /// The rate at which packets are offered at first, in packets per second. It is halved until
+    /// the switch, whose control channel is idle meanwhile, forwards the packets.
     pub packets_per_second: f64,
 }
 
-/// Background packets, whose entries the switch has.
+/// Background packets whose entries are in the switch.
 pub(crate) struct Background {
     packets: Arc<[Packet]>,
-    /// The interfaces; `None` if a thread could not return them.
+    /// The interfaces through which packets are sent and received; `None` while a thread uses them,
+    /// or if that thread has panicked.
     stream: Option<PacketStream>,
-    /// The packets per second.
+    /// The rate at which packets are sent, in packets per second.
     rate: f64,
     entries: Entries,
     aside: Aside,
 }
 
-/// The entries that packets need, in the order of their insertion.
+/// The entries that the packets need in the switch, in the order of their insertion.
 enum Entries {
     P4Runtime(Vec<v1::TableEntry>),
     OpenFlow(Vec<FlowEntry>),
 }
 
 impl Background {
-    /// Inserts the entries of the flows of a target, and finds the rate that the switch forwards.
-    /// Returns `None` if the target has no packets.
+    /// Inserts the entries of the target's flows, and searches for a rate at which the switch
+    /// forwards their packets. Returns `None` if the target has no packets.
     ///
     /// # Errors
     /// Returns an error if a request fails, if the switch runs another program, or if none of the
@@ -132,7 +135,7 @@ impl Background {
         Ok(Self { packets: packets.into(), stream: Some(stream), rate, entries, aside })
     }
 
-    /// Opens background packets of an OpenFlow switch through interfaces that are open.
+    /// Opens background packets of an OpenFlow switch through interfaces that are already open.
     async fn over_openflow(
         session: &mut Session,
         ports: &Ports,
@@ -159,8 +162,8 @@ impl Background {
         Ok(Self { packets: packets.into(), stream, rate, entries, aside })
     }
 
-    /// Halves the rate until the switch forwards the packets, or the rate is too low to overload a
-    /// switch.
+    /// Halves the rate until the switch forwards the packets, or the rate is too low to overload
+    /// any switch.
     async fn find_rate(&mut self, stop: &AtomicBool) -> Result<(), DutError> {
         tokio::time::sleep(SETTLES).await;
         while !stop.load(Ordering::Relaxed) {
@@ -174,12 +177,12 @@ impl Background {
         Ok(())
     }
 
-    /// Returns the packets per second.
+    /// Returns the rate at which packets are sent, in packets per second.
     pub(crate) fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// Sends packets while the control channel is idle.
+    /// Sends packets for `time` while the control channel is idle, and returns what became of them.
     pub(crate) async fn pause(&mut self, time: Duration) -> Result<Forwarded, DutError> {
         let idle = async {
             tokio::time::sleep(time).await;
@@ -188,7 +191,8 @@ impl Background {
         self.during(idle).await.map(|((), forwarded)| forwarded)
     }
 
-    /// Sends packets while `work` runs, and waits for those that are missing.
+    /// Sends packets while `work` runs, and then waits for those that have not arrived yet. Returns
+    /// the output of `work` and what became of the packets.
     pub(crate) async fn during<T>(
         &mut self,
         work: impl Future<Output = Result<T, DutError>>,
@@ -203,7 +207,8 @@ impl Background {
     }
 
     /// Searches for the highest rate at which the switch forwards the packets while its control
-    /// channel is idle. A trial takes `time`. If `stop` is set, returns what is known until then.
+    /// channel is idle. Each trial takes `time`. If `stop` is set, returns the result of the trials
+    /// so far.
     pub(crate) async fn highest_rate(
         &mut self,
         time: Duration,
@@ -227,7 +232,8 @@ impl Background {
         Ok(search.conclude())
     }
 
-    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    /// Returns the number of packets that the switch forwarded but this machine dropped, because
+    /// its receive buffers were full.
     fn dropped(&self) -> u64 {
         self.stream.as_ref().map_or(0, PacketStream::dropped)
     }
@@ -255,9 +261,9 @@ impl Background {
     }
 }
 
-/// Inserts the entries of flows whose packets leave the switch, and those that packets need on
-/// their way. Returns them in the order of their insertion. If the switch refuses one, deletes the
-/// others.
+/// Inserts the entries `beside`, which the packets need on their way, and the entries of those
+/// flows whose packets leave the switch. Returns all of them in the order of their insertion. If
+/// the switch refuses one, deletes the others.
 async fn inserted<C: Control>(
     control: &mut C,
     flows: &[&Flow<C::Entry>],
@@ -274,7 +280,8 @@ async fn inserted<C: Control>(
     Ok([beside, leaving].concat())
 }
 
-/// Writes a series of requests, with packets that pass meanwhile if there are any.
+/// Writes a series of requests. With `background`, sends its packets meanwhile and adds what became
+/// of them to the result.
 pub(crate) async fn beside(
     background: Option<&mut Background>,
     writing: impl Future<Output = Result<Phase, DutError>>,

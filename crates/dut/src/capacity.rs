@@ -1,6 +1,7 @@
 //! The capacity of a table: how many entries a switch accepts, with which answer it refuses more,
-//! how the rate of inserts changes as the table fills, how updates and packets fare in a table that
-//! is empty, half full, nearly full and full, and how much memory the entries take.
+//! how the insert rate changes as the table fills, and how much memory the entries take. Also, the
+//! rates of updates and the forwarding of packets while the table is empty, half full, nearly full
+//! and full.
 
 mod levels;
 
@@ -19,27 +20,28 @@ use crate::window::{Operation, Phase, Refusal, Shape, Work};
 pub use self::levels::Level;
 use self::levels::Levels;
 
-/// The settings of the test.
+/// The settings of the test of a table's capacity.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The largest number of updates in a request. Requests to small tables are smaller, so that
-    /// the rate is known at several occupancies.
+    /// The largest number of updates in a request. Requests to small tables contain fewer, so that
+    /// the insert rate is known at several occupancies.
     pub batch: usize,
-    /// The number of requests that wait for their answers at the same time.
+    /// The number of requests that may be unanswered at the same time.
     pub window: usize,
-    /// The time for which entries are replaced at each level of occupancy; zero to leave that out.
+    /// The time for which entries are replaced at each level of occupancy. If it is zero, no
+    /// entries are replaced.
     pub time: Duration,
-    /// The length of a trial of the search for the highest rate of forwarding at each level; zero to
-    /// leave that out. The search is made with packets.
+    /// The duration of one trial when the highest forwarding rate is searched at a level of
+    /// occupancy. If it is zero, or if there are no packets, nothing is searched.
     pub trial: Duration,
-    /// The process of the switch, whose memory is read; `None` to leave that out.
+    /// The process of the switch, whose memory use is read; `None` to leave this out.
     pub process: Option<SwitchProcess>,
-    /// The other tables that are filled too, of a P4Runtime switch, without replacing entries.
+    /// The other tables of a P4Runtime switch that are filled too. Their entries are not replaced.
     pub tables: OtherTables,
 }
 
 impl Settings {
-    /// Returns the settings with which another table is filled.
+    /// Returns the settings for filling another table than the one that is measured in full.
     pub(crate) fn of_other_table(&self) -> Self {
         Self {
             time: Duration::ZERO,
@@ -51,22 +53,23 @@ impl Settings {
     }
 }
 
-/// The resident memory of the switch, in bytes.
+/// The resident memory of the switch at three moments, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
     /// The memory before the table was filled.
     pub before: u64,
-    /// The memory when the last entry had been inserted.
+    /// The memory just after the last entry was inserted.
     pub full: u64,
     /// The memory after the entries of the measurement were deleted.
     pub after: u64,
-    /// The number of entries that were inserted in between.
+    /// The number of entries that were inserted between the readings `before` and `full`.
     pub entries: u64,
 }
 
 impl Memory {
-    /// Returns the memory that an entry took, in bytes; `None` if the memory did not grow, as when
-    /// the switch had kept memory from earlier entries, or had reserved it beforehand.
+    /// Returns the memory that an entry took, in bytes. Returns `None` if the memory did not grow,
+    /// for instance because the switch reused memory of earlier entries or had reserved memory
+    /// beforehand.
     #[must_use]
     pub fn per_entry(self) -> Option<f64> {
         let grown = self.full.checked_sub(self.before).filter(|grown| *grown > 0)?;
@@ -77,20 +80,20 @@ impl Memory {
 /// The reason why no further entry was inserted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The switch refused all updates of a step.
+    /// The switch refused all updates of one step of filling.
     Refused(Refusal),
-    /// All entries that the session may use were inserted: the table may be larger.
+    /// All entries that the session may use were inserted, so the table may be larger.
     AllInserted,
     /// The user ended the test.
     Stopped,
 }
 
-/// The insert rate in one range of occupancy.
+/// The insert rate while the table was filled from one occupancy to the next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The number of entries in the table after the step.
+    /// The number of entries in the table at the end of the step.
     pub entries: usize,
-    /// The accepted inserts per second during the step.
+    /// The number of accepted inserts per second during the step.
     pub rate: f64,
 }
 
@@ -99,35 +102,37 @@ pub struct Step {
 pub struct Measured {
     /// The table.
     pub table: LoadedTable,
-    /// The number of entries in the table when the last one had been inserted.
+    /// The number of entries in the table after the last insertion.
     pub entries: usize,
-    /// The number of entries in the table when the switch first refused an insert; `None` if it
-    /// refused none.
+    /// The number of entries in the table when the switch refused an insertion for the first time;
+    /// `None` if it refused none.
     pub first_refusal: Option<usize>,
     /// The reason why no further entry was inserted.
     pub ending: Ending,
-    /// The insert rate by occupancy.
+    /// The insert rate in each step of filling the table.
     pub steps: Vec<Step>,
-    /// Whether the switch accepted a new entry after another one was deleted from the full table.
-    /// `None` if the table did not become full, or if no entry of the measurement was in it.
+    /// Whether a full table accepted a new entry after another one was deleted. `None` if the table
+    /// did not become full, or contained no entry of the measurement that could be deleted.
     pub is_freed: Option<bool>,
-    /// The number of accepted entries that the switch did not list after the last insert. `None`
-    /// for P4Runtime, where each update has an answer.
+    /// The number of accepted entries that the switch did not list after the last insertion. `None`
+    /// for P4Runtime, where the switch answers each update.
     pub missing: Option<u64>,
-    /// Updates and packets at levels of occupancy, from empty to full.
+    /// The rates of updates and the forwarding of packets at several levels of occupancy, from
+    /// empty to full.
     pub levels: Vec<Level>,
-    /// The packets per second; `None` without packets.
+    /// The rate of the background packets, in packets per second; `None` without packets.
     pub packets_per_second: Option<f64>,
-    /// The memory of the switch; `None` if it was not seen.
+    /// The memory of the switch; `None` if its process was not found.
     pub memory: Option<Memory>,
 }
 
-/// The number of steps in which the table is filled to its declared size, or with all usable
-/// entries if there are fewer of them or no size is declared.
+/// The number of steps in which the table is filled. They end at the declared size of the table or
+/// at the number of usable entries, whichever is less.
 const STEPS: usize = 40;
 
-/// Fills the table until the switch refuses entries, and empties it again. On the way, replaces
-/// entries at some levels of occupancy, while packets pass if there is a `background`.
+/// Fills the table until the switch refuses entries, and empties it again. At some levels of
+/// occupancy on the way, replaces entries. With `background`, packets pass through the switch
+/// meanwhile.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.

@@ -1,15 +1,15 @@
-//! The clock of a measurement with packets. Tests replace it by one whose time they make.
+//! The clock of a measurement with packets. Tests replace it by a virtual clock that they advance.
 
 use std::time::{Duration, Instant};
 
 use crate::effects::Moment;
 
-/// A clock that counts from some moment.
+/// A monotonic clock that starts at an arbitrary moment.
 pub(crate) trait Clock {
     /// Returns the present moment.
     fn now(&self) -> Moment;
 
-    /// Lets other threads run, because there is nothing to do.
+    /// Yields to other threads when there is nothing to do.
     fn idle(&self);
 }
 
@@ -23,7 +23,7 @@ impl Clock for Instant {
     }
 }
 
-/// Returns a time in nanoseconds.
+/// Converts a duration to nanoseconds.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

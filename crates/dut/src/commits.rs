@@ -1,9 +1,10 @@
 //! The commit of a pipeline to a P4Runtime switch: how long it takes, whether entries survive it,
 //! and how long packets are not forwarded.
 //!
-//! VERIFY_AND_COMMIT loads a pipeline and clears the tables. RECONCILE_AND_COMMIT keeps what is in
-//! them, and a switch need not support it (P4Runtime 1.5, section 14). The pipeline that ran
-//! before is put back in the end. A commit deletes entries, so a switch that has some is refused.
+//! The action VERIFY_AND_COMMIT loads a pipeline and clears the tables. RECONCILE_AND_COMMIT keeps
+//! the entries, and a switch need not support it (P4Runtime 1.5, section 14). At the end, the
+//! pipeline that ran before is committed again. A commit deletes entries, so a switch that already
+//! has entries is not measured.
 
 mod forwarding;
 mod packets;
@@ -29,18 +30,19 @@ use crate::window::{Operation, Refusal};
 
 pub use self::forwarding::Forwarding;
 
-/// The time to wait for the answer to a commit. A switch may compile the program meanwhile.
+/// The time to wait for the answer to a commit. A switch may compile the program before it answers.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The settings of the test.
+/// The settings of the test that commits pipelines.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The pipeline that is committed. If the switch runs a program with the same tables, its own
-    /// configuration is committed instead.
+    /// The pipeline that is committed. If the switch already runs a program with the same tables,
+    /// the switch's own configuration is committed instead.
     pub config: v1::ForwardingPipelineConfig,
-    /// The number of rounds. In each, the pipeline is committed once with each action.
+    /// The number of rounds. In each round, the pipeline is committed once with each action.
     pub rounds: u32,
-    /// The number of entries that are inserted before the tables are reconciled.
+    /// The number of entries that are inserted before RECONCILE_AND_COMMIT, to see whether they
+    /// survive.
     pub entries: u64,
 }
 
@@ -54,7 +56,7 @@ pub enum Commit {
 }
 
 impl Commit {
-    /// Returns the name of the action in P4Runtime.
+    /// Returns the name of the action in the P4Runtime specification.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -71,34 +73,35 @@ impl Commit {
     }
 }
 
-/// A commit that the switch accepted.
+/// One commit that the switch accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Committed {
-    /// The time from the request to its answer.
+    /// The time from the request for the commit to its answer.
     pub answer: Duration,
-    /// The number of entries that a table had before the commit, without those that packets need.
+    /// The number of entries that the table had before the commit. Entries that only serve the
+    /// packets are not counted.
     pub entries: usize,
-    /// The number of these entries that the table had afterwards.
+    /// The number of these entries that were still in the table after the commit.
     pub kept: usize,
-    /// The packets that were sent meanwhile; `None` without packets.
+    /// The forwarding of the packets that were sent during the commit; `None` without packets.
     pub forwarding: Option<Forwarding>,
 }
 
-/// The commits of a pipeline.
+/// The result of committing a pipeline several times.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// Whether the committed pipeline is the one that the switch ran already.
+    /// Whether the committed pipeline is the one that the switch was already running.
     pub is_same: bool,
-    /// The VERIFY_AND_COMMIT of each round.
+    /// The commits with VERIFY_AND_COMMIT, one per round.
     pub verified: Vec<Committed>,
-    /// The RECONCILE_AND_COMMIT of each round.
+    /// The commits with RECONCILE_AND_COMMIT, one per round.
     pub reconciled: Vec<Committed>,
     /// The answer with which the switch refused RECONCILE_AND_COMMIT; `None` if it accepted it.
     pub refusal: Option<Refusal>,
 }
 
-/// Makes the rounds, and puts the pipeline back that the switch ran before, also after an error.
-/// With `traffic`, packets are sent while pipelines are committed.
+/// Makes all rounds. Afterwards, also after an error, commits the pipeline again that the switch
+/// ran before. With `traffic`, sends packets during the commits.
 ///
 /// # Errors
 /// Returns an error if the switch has entries, does not return its pipeline, refuses the new one,
@@ -154,12 +157,12 @@ fn refused(what: &'static str, refusal: &Refusal) -> DutError {
     DutError::Request { what, cause: format!("{} ({})", refusal.message, refusal.code) }
 }
 
-/// The rounds of a measurement.
+/// A measurement of commits in progress.
 struct Rounds {
     switch: Switch,
     config: v1::ForwardingPipelineConfig,
-    /// The entries that are in a table when a pipeline is committed, beside those that packets
-    /// need.
+    /// The entries that are in a table when a pipeline is committed. Entries that the packets need
+    /// are not among them.
     entries: Vec<v1::TableEntry>,
     stream: Option<Meanwhile>,
 }
@@ -195,8 +198,7 @@ impl Rounds {
         Ok(measured)
     }
 
-    /// Commits the pipeline without a measurement, which clears the tables, and inserts the
-    /// entries.
+    /// Commits the pipeline without measuring it, which clears the tables, and inserts the entries.
     async fn renew(&mut self) -> Result<(), DutError> {
         match self.switch.commit(Commit::Verify, self.config.clone()).await? {
             Ok(_) => {}
@@ -208,9 +210,9 @@ impl Rounds {
         self.switch.insert(&packets).await
     }
 
-    /// Commits the pipeline, with packets meanwhile if there are any, and counts the entries that
-    /// are kept. Those that packets need are inserted again if the tables are cleared, and are not
-    /// counted.
+    /// Commits the pipeline and counts the entries that survive. With traffic, sends packets
+    /// meanwhile. If the commit clears the tables, inserts the entries that the packets need again;
+    /// these are not counted. Returns the refusal if the switch refuses the commit.
     async fn commit(&mut self, commit: Commit) -> Result<Result<Committed, Refusal>, DutError> {
         let (mut switch, config) = (self.switch.clone(), self.config.clone());
         let (answer, forwarding) = match &mut self.stream {
@@ -243,14 +245,14 @@ impl Rounds {
     }
 }
 
-/// The switch, with requests that wait for their answers.
+/// The connection to the switch. Each method waits for the answer to its request.
 #[derive(Clone, Debug)]
 struct Switch {
     client: Client,
 }
 
 impl Switch {
-    /// Returns the whole pipeline that the switch runs.
+    /// Returns the complete forwarding-pipeline configuration that the switch runs.
     async fn pipeline(&mut self) -> Result<v1::ForwardingPipelineConfig, DutError> {
         const WHAT: &str = "GetForwardingPipelineConfig";
         let config = self.client.get_pipeline(ResponseType::All).await;
@@ -268,7 +270,7 @@ impl Switch {
         }
     }
 
-    /// Commits a pipeline. Returns the time until the answer, or the refusal.
+    /// Commits a pipeline. Returns the time until the answer, or the refusal by the switch.
     async fn commit(
         &mut self,
         commit: Commit,
@@ -292,7 +294,7 @@ impl Switch {
         })
     }
 
-    /// Inserts entries.
+    /// Inserts entries into their tables.
     async fn insert(&mut self, entries: &[v1::TableEntry]) -> Result<(), DutError> {
         if entries.is_empty() {
             return Ok(());
@@ -304,7 +306,7 @@ impl Switch {
         write_updates(&mut self.client, updates.collect()).await
     }
 
-    /// Returns how many of `entries` are in the tables.
+    /// Returns how many of `entries` are in the switch's tables.
     async fn kept(&mut self, entries: &[v1::TableEntry]) -> Result<usize, DutError> {
         let all = Kind::TableEntry(v1::TableEntry::default());
         let there: HashSet<(u32, Vec<u8>)> = self
@@ -319,8 +321,8 @@ impl Switch {
         Ok(entries.iter().filter(|entry| there.contains(&identity(entry))).count())
     }
 
-    /// Returns the number of entities that a commit would delete: entries, members, groups,
-    /// multicast groups and clone sessions.
+    /// Returns the number of entities that a commit would delete: table entries, members and groups
+    /// of action profiles, multicast groups, and clone sessions.
     async fn occupied(&mut self) -> Result<usize, DutError> {
         let is_written = |kind: &Kind| match kind {
             Kind::TableEntry(entry) => !entry.is_default_action && !entry.is_const,
@@ -355,7 +357,7 @@ impl Switch {
     }
 }
 
-/// Returns what distinguishes an entry from all others: its table and its key.
+/// Returns the table and the key of an entry, which together identify it.
 fn identity(entry: &v1::TableEntry) -> (u32, Vec<u8>) {
     (entry.table_id, key(entry))
 }

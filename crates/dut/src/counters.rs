@@ -1,10 +1,10 @@
-//! The age of counters: whether a switch returns values that were true when it was asked, or older
-//! ones.
+//! The age of counters: whether a switch answers a read with the current value of a counter or with
+//! an older one.
 //!
-//! Packets of one flow pass through the switch at even distances, and the counter of the flow's
-//! entry is read again and again: over P4Runtime the direct counter of the table, over OpenFlow the
-//! packets in the statistics of the flow. Some switches copy their counters only now and then from
-//! where packets are counted, and return the copy.
+//! Packets of one flow pass through the switch, evenly spaced, and the counter of the flow's entry
+//! is read again and again: over P4Runtime the direct counter of the table, over OpenFlow the
+//! packet count in the flow's statistics. Some switches only copy their counters from the data
+//! plane at intervals, and answer reads from the copy.
 
 mod age;
 mod openflow;
@@ -32,59 +32,67 @@ const SPACING: Duration = Duration::from_micros(500);
 const BEFORE: Duration = Duration::from_millis(50);
 /// The time between the answer to a reading and the next request.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The longest time after the last packet for which the counter may still change.
+/// The longest time after the last packet in which the counter may still catch up.
 const SETTLES: Duration = Duration::from_secs(10);
-/// The time without an arrival after which a missing packet is lost.
+/// The time without an arrival after which packets that are still missing count as lost.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The settings of the test.
+/// The settings of the test of a counter's age.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The number of readings.
     pub readings: usize,
 }
 
-/// The readings that are to be made.
+/// The readings that a measurement is to take.
 pub(crate) struct Wanted<'a> {
     pub(crate) settings: &'a Settings,
-    /// Ends the measurement when it is set.
+    /// A flag that ends the measurement when it is set.
     pub(crate) stop: &'a AtomicBool,
-    /// Called with the number of readings that are made, and that of all readings.
+    /// A callback that receives the number of readings taken so far, and the number of all
+    /// readings.
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// The readings of a counter.
+/// The measured age of a counter.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// The fully qualified name of the counter, or what OpenFlow calls it.
+    /// The fully qualified name of the counter, or for OpenFlow a description of it.
     pub counter: String,
-    /// The age of the value of each reading.
+    /// The age of the counter's value at each reading.
     pub ages: Vec<Range>,
-    /// The number of readings whose value exceeds the packets that were sent.
+    /// The number of readings whose value was larger than the number of packets sent.
     pub too_high: usize,
     /// The number of packets that were sent.
     pub sent: usize,
-    /// The number of packets that left the switch as they should.
+    /// The number of packets that left the switch by the right port.
     pub arrived: usize,
-    /// The packets that the counter had counted in the end, when its value no longer changed or
-    /// [`Measured::sent`] was reached.
+    /// The final value of the counter, read after it stopped changing or reached
+    /// [`Measured::sent`].
     pub counted: u64,
+}
+
+impl Measured {
+    /// Returns whether the counter has counted all packets that left the switch.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.counted >= self.arrived as u64
+    }
 }
 
 /// The counter of an entry, which is read while packets are sent.
 trait Counter {
-    /// Sends a request for the value.
+    /// Sends a request for the counter's value.
     fn ask(&mut self) -> Result<(), DutError>;
 
-    /// Looks once whether the answer has arrived, and returns the number of packets that the
-    /// counter has counted.
+    /// Checks once, without waiting, whether the answer has arrived. Returns the packet count of
+    /// the answer, or `None` if there is no answer yet.
     async fn look(&mut self) -> Result<Option<u64>, DutError>;
 
-    /// Serves the connection to the switch, which may ask whether it is still there.
+    /// Answers keep-alive requests of the switch, such as OpenFlow echo requests.
     fn tend(&mut self) -> Result<(), DutError>;
 }
 
-/// A test under way: the counter, the flow that it counts, and the packets.
+/// A measurement in progress: the counter, the flow whose packets it counts, and the packets.
 struct Readings<'a, E, K, C> {
     counter: &'a mut K,
     flow: &'a LeavingFlow<E>,
@@ -93,7 +101,8 @@ struct Readings<'a, E, K, C> {
 }
 
 impl<E: Clone, K: Counter, C: Clock> Readings<'_, E, K, C> {
-    /// Reads the counter of the flow's entry, which the switch has, while packets pass.
+    /// Reads the counter of the flow's entry again and again while packets pass. The entry must be
+    /// in the switch already.
     async fn make(&mut self, wanted: Wanted<'_>) -> Result<Measured, DutError> {
         let Wanted { settings, stop, progress } = wanted;
         let is_stopped = || stop.load(Ordering::Relaxed);
@@ -129,15 +138,14 @@ impl<E: Clone, K: Counter, C: Clock> Readings<'_, E, K, C> {
         loop {
             measured.counted = self.read(false).await?.value.saturating_sub(base);
             let now = self.stream.now().0;
-            let is_complete = measured.counted >= measured.arrived as u64;
-            if is_complete || now > end + nanos(SETTLES) || is_stopped() {
+            if measured.has_settled() || now > end + nanos(SETTLES) || is_stopped() {
                 return Ok(measured);
             }
             self.wait_until(now + nanos(GRACE)).await?;
         }
     }
 
-    /// Waits for arrivals, without sending.
+    /// Records arrivals until `end`, without sending packets.
     async fn wait_until(&mut self, end: u64) -> Result<(), DutError> {
         while self.stream.now().0 < end {
             self.counter.tend()?;
@@ -146,7 +154,7 @@ impl<E: Clone, K: Counter, C: Clock> Readings<'_, E, K, C> {
         Ok(())
     }
 
-    /// Reads the counter once. Packets are sent meanwhile if `sends` is set.
+    /// Reads the counter once. If `sends` is set, sends packets while it waits for the answer.
     async fn read(&mut self, sends: bool) -> Result<Reading, DutError> {
         let request = self.stream.now();
         self.counter.ask()?;
@@ -158,7 +166,8 @@ impl<E: Clone, K: Counter, C: Clock> Readings<'_, E, K, C> {
         }
     }
 
-    /// Sends the packet that is due, if `sends` is set, and records those that have arrived.
+    /// Records the packets that have arrived. If `sends` is set, first sends the packet that is
+    /// due.
     async fn turn(&mut self, sends: bool) -> Result<(), DutError> {
         if sends && self.pace.is_due(self.stream.now()) {
             self.flow.send(self.stream)?;

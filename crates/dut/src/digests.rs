@@ -1,9 +1,10 @@
 //! Measures the digests of a P4Runtime switch: how long after its packet a digest arrives, which
-//! are lost or repeated, and whether acknowledgements have the effect that the specification
-//! demands (P4Runtime 1.5, sections 9.8 and 16.3).
+//! digests are lost or repeated, and whether acknowledgements have the effect that the
+//! specification demands (P4Runtime 1.5, sections 9.8 and 16.3).
 //!
-//! Each packet emits a digest with contents of its own, by which its digest is recognised. One
-//! thread sends, and serves the control channel, with one monotonic clock.
+//! Each packet makes the switch emit a digest with unique contents, by which the digest is matched
+//! with its packet. One thread sends packets and serves the control channel, with one monotonic
+//! clock.
 
 mod bench;
 mod config;
@@ -29,84 +30,89 @@ pub use self::config::Config;
 pub use self::packets::{Emitting, Packets, Traffic};
 pub use self::tally::Counts;
 
-/// The time after the last sending, beyond `max_timeout_ns`, for which missing digests are awaited.
+/// The time, beyond `max_timeout_ns`, for which missing digests are awaited after the last packet
+/// was sent.
 const GRACE: Duration = Duration::from_secs(1);
-/// The acknowledgement timeout while latencies are measured. It is so long that only
-/// acknowledgements let a digest be sent again.
+/// The acknowledgement timeout while latencies are measured. It is so long that it cannot expire,
+/// so a digest is only sent again after an acknowledgement.
 const LONG: Duration = Duration::from_secs(60);
-/// The acknowledgement timeout of the test of repetitions.
+/// The acknowledgement timeout in the test of whether digests are repeated.
 const SHORT: Duration = Duration::from_secs(1);
-/// The time after [`SHORT`] until digests are expected again.
+/// The time beyond [`SHORT`] after which the switch should again send digests that were not
+/// acknowledged.
 const MARGIN: Duration = Duration::from_millis(100);
-/// The number of packets of the test of repetitions.
+/// The number of packets in the test of whether digests are repeated.
 const REPEATED: usize = 16;
-/// The configurations with which latencies are measured: each digest at once, digests grouped for a
-/// time, and digests grouped up to a number.
+/// The digest configurations with which latencies are measured: each digest sent at once, digests
+/// collected for some time, and digests collected up to a number.
 const CONFIGS: [Config; 3] = [
     Config { max_timeout: Duration::ZERO, max_list_size: 1, ack_timeout: LONG },
     Config { max_timeout: Duration::from_millis(50), max_list_size: 10_000, ack_timeout: LONG },
     Config { max_timeout: Duration::from_secs(1), max_list_size: 16, ack_timeout: LONG },
 ];
 
-/// The settings of the test.
+/// The settings of the test of digests.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The number of rounds with each configuration.
     pub rounds: u32,
 }
 
-/// The digests that a switch sent with one configuration.
+/// The measurement of the digests that a switch sent with one configuration.
 #[derive(Clone, Debug)]
 pub struct Delivery {
-    /// The configuration.
+    /// The configuration of the digest.
     pub config: Config,
-    /// The times from when packets were sent until their digests arrived, of each round.
+    /// The times from the sending of a packet to the arrival of its digest, one distribution per
+    /// round.
     pub latencies: Vec<Ordered<Duration>>,
-    /// The fates of the digests.
+    /// How many digests arrived, were lost, or were repeated.
     pub counts: Counts,
 }
 
-/// The digests of packets that were sent again.
+/// The result of sending the same packets several times: when the switch sends their digests again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
     /// The acknowledgement timeout.
     pub ack_timeout: Duration,
-    /// The number of packets that were sent four times.
+    /// The number of different packets, each of which was sent four times.
     pub packets: u64,
-    /// The number of digests that came again before the timeout, without an acknowledgement.
+    /// The number of digests that came again before the acknowledgement timeout although they had
+    /// not been acknowledged. The switch should have suppressed them.
     pub too_early: u64,
-    /// The number of digests that did not come again after the timeout.
+    /// The number of digests that did not come again although the acknowledgement timeout was over.
     pub missing_after_timeout: u64,
-    /// The number of digests that did not come again after the acknowledgement.
+    /// The number of digests that did not come again although they had been acknowledged.
     pub missing_after_acknowledgement: u64,
 }
 
 /// The measured digests of a switch.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The name of the digest.
+    /// The name of the digest in P4Info.
     pub name: String,
     /// The number of packets in a round.
     pub packets: usize,
-    /// The digests by configuration.
+    /// The measurements of digests, one for each configuration.
     pub deliveries: Vec<Delivery>,
-    /// The digests of packets that were sent again; `None` if they were not measured.
+    /// Whether the digests of packets that were sent again came again; `None` if this was not
+    /// measured.
     pub repetition: Option<Repetition>,
-    /// A sentence that says why nothing was measured.
+    /// The reason why nothing was measured, as a sentence.
     pub lack: Option<String>,
 }
 
-/// The rounds of a measurement.
+/// The settings and the progress of a measurement.
 pub(crate) struct Rounds<'a> {
     pub(crate) settings: &'a Settings,
-    /// Ends the measurement when it is set.
+    /// A flag that ends the measurement when it is set.
     pub(crate) stop: &'a AtomicBool,
-    /// Called with the number of complete steps, and that of all steps.
+    /// A callback that receives the number of completed steps, and the number of all steps.
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
-/// Measures the digests of a P4Runtime switch. Deletes the entries of the measurement, and puts the
-/// configuration of the digest back, also if the test fails.
+/// Measures the digests of a P4Runtime switch. Deletes the entries of the measurement and restores
+/// the configuration of the digest, also if the test fails.
 pub(crate) async fn over_p4runtime(
     channel: &mut P4RuntimeChannel,
     traffic: &Traffic,
@@ -147,7 +153,7 @@ pub(crate) async fn over_p4runtime(
     }
 }
 
-/// Makes all rounds, and then sends packets again.
+/// Measures all rounds, and then tests whether digests are repeated.
 async fn measure<C: Control>(
     mut bench: Bench<'_, C>,
     mut measured: Measured,
@@ -181,8 +187,9 @@ async fn measure<C: Control>(
     Ok(measured)
 }
 
-/// Sends packets four times: at once again, after the acknowledgement timeout, and after an
-/// acknowledgement. Returns `None` if the test was stopped.
+/// Tests whether the switch suppresses repeated digests. Sends the same packets four times: twice
+/// in succession, then after the acknowledgement timeout, and then after an acknowledgement.
+/// Returns `None` if the test was stopped.
 async fn repetition<C: Control>(bench: &mut Bench<'_, C>) -> Result<Option<Repetition>, DutError> {
     let config = Config { max_timeout: Duration::ZERO, max_list_size: 1, ack_timeout: SHORT };
     bench.configure(config).await?;

@@ -1,19 +1,19 @@
-//! The effects of updates on packets: from which moment packets obey a changed rule, and which are
-//! lost or go astray during the change.
+//! The effects of updates on packets: from which moment packets obey a changed rule, and which
+//! packets are lost or misdirected during the change.
 //!
-//! Probes are packets of one flow per rule. Each of them meets one state of its rule, which its
-//! outcome shows ([`Class`]). From the times at which probes were sent and received follow, for
-//! each update:
+//! Probes are test packets, of one flow per rule. The way in which a probe leaves the switch shows
+//! which state of its rule it met ([`Class`]). From the times at which probes were sent and
+//! received follow, for each update:
 //!
-//! * the moment from which packets obey, between two probes ([`Bracket`]), or a proof that the
-//!   rule changed more than once ([`Flap`]);
+//! * the moment from which packets obey, between two probes ([`Bracket`]), or a proof that the rule
+//!   changed more than once ([`Flap`]);
 //! * whether the switch answered before or after that moment ([`Timing`]);
 //! * whether the rules of a batch changed at different moments, and in which order ([`Batch`]);
-//! * the number of probes that met neither state ([`Classes`]), and whether there are more of
-//!   them during updates than otherwise ([`Excess`]).
+//! * the number of probes that met neither state ([`Classes`]), and whether this happened more
+//!   often during updates than otherwise ([`Excess`]).
 //!
-//! This module has no clock and no socket: times are arguments. Every time is known only to lie
-//! between two readings of a clock ([`Span`]), and every figure contains that uncertainty.
+//! This module reads no clock and opens no socket: times are arguments. Every time is known only to
+//! lie between two readings of a clock ([`Span`]), and every result includes that uncertainty.
 
 mod answer;
 mod batch;

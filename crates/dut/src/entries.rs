@@ -1,5 +1,5 @@
-//! Entries that are made from the P4Info of a switch: valid, and different from each other. A
-//! measurement can use those of a file instead.
+//! Table entries that are generated from the P4Info of a switch. They are valid and have different
+//! keys. A measurement can use entries of a user's file instead.
 
 mod constrained;
 mod own;
@@ -34,60 +34,60 @@ pub enum MakerError {
         /// The names of all tables of the program, separated by commas.
         known: String,
     },
-    /// Entries of the table cannot be written, or cannot be made from P4Info alone.
+    /// No entries can be written to the table, or none can be generated from P4Info alone.
     #[error("no entries can be made for table `{name}`: {why}")]
     Unsuitable {
         /// The name of the table.
         name: String,
-        /// The reason.
+        /// The reason why no entries can be written or generated.
         why: &'static str,
     },
     /// No table of the program is suitable.
     #[error("no entries can be made for any table of the switch: {0}")]
     NoTable(String),
-    /// A file of entries does not fit the switch.
+    /// The file of entries does not fit the program of the switch.
     #[error("{file}: {why}")]
     File {
         /// The name of the file.
         file: String,
-        /// The reason.
+        /// The reason why the file does not fit.
         why: String,
     },
-    /// A flow of a file cannot be used.
+    /// A flow in the user's file cannot be used.
     #[error("{file}, line {line}: {why}")]
     Line {
         /// The name of the file.
         file: String,
         /// The line, counted from 1.
         line: usize,
-        /// The reason.
+        /// The reason why the flow cannot be used.
         why: String,
     },
-    /// An update of a file cannot be used.
+    /// An update in the user's file cannot be used.
     #[error("{file}, update {update}: {why}")]
     Update {
         /// The name of the file.
         file: String,
         /// The position of the update in the file, counted from 1.
         update: usize,
-        /// The reason.
+        /// The reason why the update cannot be used.
         why: String,
     },
-    /// The switch has entries with keys of a file. They are those of others, so they are neither
-    /// changed nor deleted.
+    /// The switch already has entries with keys of the user's file. They may belong to other
+    /// controllers, so a measurement neither changes nor deletes them.
     #[error(
         "the switch has an entry with the key of {first}{}; entries that are there already are not touched, so delete them, or take them out of the file",
         further(*.count)
     )]
     Present {
-        /// The first of them, as the file has it.
+        /// The first of these entries, as it is written in the file.
         first: String,
-        /// The number of all of them.
+        /// The number of these entries.
         count: usize,
     },
 }
 
-/// Returns words for the entries beside the first of `count`.
+/// Returns a phrase for the entries after the first one of `count`.
 fn further(count: usize) -> String {
     match count.saturating_sub(1) {
         0 => String::new(),
@@ -95,8 +95,8 @@ fn further(count: usize) -> String {
     }
 }
 
-/// The makers from which a measurement chooses: those of the tables of the P4Info, or those of the
-/// tables of a file.
+/// The makers of entries from which a measurement chooses, one for each table. They generate
+/// entries from the P4Info, or take them from a file.
 pub(crate) struct Makers {
     schema: Arc<Schema>,
     own: Option<Arc<OwnEntries>>,
@@ -107,13 +107,14 @@ impl Makers {
         Self { schema, own }
     }
 
-    /// Returns the program of the switch.
+    /// Returns the schema of the switch's program.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// Returns the maker for the table with this name or alias. Without a name, returns that for
-    /// the largest suitable table, or the table with the most entries in the file.
+    /// Returns the maker of entries for the table with this name or alias. Without a name, chooses
+    /// the largest suitable table or, with a file, the table of which the file has the most
+    /// entries.
     ///
     /// # Errors
     /// Returns an error if there are no entries for the table.
@@ -124,8 +125,8 @@ impl Makers {
         }
     }
 
-    /// Returns a maker for the largest table of each kind of key. With a file, it is the table with
-    /// the most entries.
+    /// Returns makers of entries, one for each kind of key: that for the largest table with such a
+    /// key or, with a file, for the table of which the file has the most entries.
     pub(crate) fn of_each_kind(&self) -> Vec<EntryMaker> {
         let Some(own) = &self.own else { return EntryMaker::of_each_kind(&self.schema) };
         let largest = |kind| {
@@ -136,41 +137,44 @@ impl Makers {
     }
 }
 
-/// A maker of entries of one table. A number always stands for the same entry.
+/// A maker of entries of one table. Entries are identified by numbers, and a number always stands
+/// for the same entry.
 ///
-/// If the table has a constraint, the keys that it leaves free are made like this, the others are
-/// the same in all entries, and [`Self::absent`] leaves out the numbers whose entries would break
-/// it.
+/// The values of the widest key fields are spread over the field's whole range. Longest-prefix
+/// matches have the full width as prefix, ternary matches a full mask, and ranges a single value,
+/// so an entry matches exactly one key.
 ///
-/// Keys are scattered over the values of the widest fields. Longest-prefix matches have the whole
-/// field as prefix, ternary matches a full mask, and ranges a single value, so an entry matches
-/// exactly one key.
+/// If the table has a constraint, only the key fields that it leaves free are filled like this. The
+/// other fields are the same in all entries, and [`Self::absent`] leaves out the numbers whose
+/// entries would violate the constraint.
 #[derive(Clone, Debug)]
 pub struct EntryMaker {
     table: Table,
     source: Source,
 }
 
-/// The source of the entries of a maker.
+/// The origin of the entries of an `EntryMaker`.
 #[derive(Clone, Debug)]
 enum Source {
-    /// They are made from the P4Info.
+    /// The entries are generated from the P4Info.
     Made {
-        /// The action that all entries have.
+        /// The action of all generated entries.
         action: Action,
-        /// The parts of entries that the constraints on the table and its action fix.
+        /// The parts of the entries that are fixed because of constraints on the table and its
+        /// action.
         pattern: Box<Pattern>,
     },
-    /// They are those of a file. The number of an entry is its position among those of the table.
+    /// The entries are those of a user's file. The number of an entry is its position among the
+    /// entries of its table.
     Own(Arc<OwnTable>),
 }
 
 impl EntryMaker {
-    /// Creates a maker for the table with this name or alias, or for the largest suitable table if
-    /// there is no name.
+    /// Creates a maker of entries for the table with this name or alias, or for the largest
+    /// suitable table if there is no name.
     ///
     /// # Errors
-    /// Returns an error if no entries can be made for the table.
+    /// Returns an error if no entries can be generated for the table.
     pub fn new(schema: &Schema, name: Option<&str>) -> Result<Self, MakerError> {
         let Some(name) = name else {
             return Self::largest(schema, |_| true).ok_or_else(|| {
@@ -187,8 +191,8 @@ impl EntryMaker {
         Self::of(schema, table).map_err(|why| unsuitable(table, why))
     }
 
-    /// Creates a maker for the largest suitable table with a key of each kind, in the order of the
-    /// kinds. A kind without a suitable table is left out.
+    /// Creates a maker of entries for each kind of key, for the largest suitable table with such a
+    /// key. The makers are in the order of the kinds. A kind without a suitable table is left out.
     #[must_use]
     pub fn of_each_kind(schema: &Schema) -> Vec<Self> {
         let largest =
@@ -196,7 +200,7 @@ impl EntryMaker {
         KeyKind::ALL.into_iter().filter_map(largest).collect()
     }
 
-    /// Creates a maker for the largest suitable table among those that `is_wanted` accepts. A table
+    /// Creates a maker of entries for the largest suitable table that `is_wanted` accepts. A table
     /// without a declared size counts as the largest.
     fn largest(schema: &Schema, is_wanted: impl Fn(&Table) -> bool) -> Option<Self> {
         let wanted = schema.tables().iter().filter(|table| is_wanted(table));
@@ -206,7 +210,8 @@ impl EntryMaker {
         })
     }
 
-    /// Creates a maker of entries of a table. The error is the reason why no entries can be made.
+    /// Creates a maker of entries for a table. The error is the reason why no entries can be
+    /// generated.
     fn of(schema: &Schema, table: &Table) -> Result<Self, &'static str> {
         let action = usable_action(schema, table)?;
         let pattern = Pattern::new(schema.restrictions(), table, action)?;
@@ -240,7 +245,7 @@ impl EntryMaker {
         }
     }
 
-    /// Returns whether a modification changes entries.
+    /// Returns whether an entry can be modified so that it differs from the inserted one.
     #[must_use]
     pub fn is_modifiable(&self) -> bool {
         match &self.source {
@@ -249,7 +254,7 @@ impl EntryMaker {
         }
     }
 
-    /// Returns the number of different entries that can be made.
+    /// Returns how many different entries this maker has.
     #[must_use]
     pub fn different(&self) -> u64 {
         match &self.source {
@@ -262,7 +267,8 @@ impl EntryMaker {
         }
     }
 
-    /// Makes an entry. Numbers below [`Self::different`] make entries with different keys.
+    /// Makes the entry with a number, in one of its two variants. All numbers below
+    /// [`Self::different`] have different keys.
     #[must_use]
     pub fn entry(&self, number: EntryNumber, variant: Variant) -> v1::TableEntry {
         match &self.source {
@@ -294,7 +300,8 @@ impl EntryMaker {
         }
     }
 
-    /// Returns the place of an entry in the file, and its text; `None` for made entries.
+    /// Returns the position of an entry in the user's file, and the entry's text; `None` for
+    /// generated entries.
     pub(crate) fn quote(&self, number: EntryNumber) -> Option<String> {
         match &self.source {
             Source::Made { .. } => None,
@@ -302,7 +309,7 @@ impl EntryMaker {
         }
     }
 
-    /// Makes the update that inserts, modifies or deletes an entry.
+    /// Makes the P4Runtime update that inserts, modifies or deletes an entry.
     #[must_use]
     pub fn update(&self, number: EntryNumber, operation: Operation) -> v1::Update {
         let variant = match operation {
@@ -325,11 +332,11 @@ impl EntryMaker {
         }
     }
 
-    /// Returns the numbers of the first `count` entries whose keys are not among `present`, the
-    /// keys of entries that the switch has. Of a file, returns all entries.
+    /// Returns the numbers of the first `count` entries whose keys are not in `present`, the keys
+    /// that the switch already has. With a user's file, returns the numbers of all its entries.
     ///
     /// # Errors
-    /// Returns an error if the switch has an entry with a key of the file.
+    /// Returns an error if the user's file contains a key that the switch already has.
     pub fn absent(&self, count: u64, present: &[Vec<u8>]) -> Result<Vec<EntryNumber>, MakerError> {
         let taken: HashSet<&[u8]> = present.iter().map(Vec::as_slice).collect();
         let is_absent = |number: &EntryNumber| {
@@ -357,9 +364,9 @@ impl EntryMaker {
     }
 }
 
-/// Returns the action for the entries that are made of a table: the one with the most parameters
-/// among those that its entries may have. A modification changes all parameters. The error is the
-/// reason why no entries can be made.
+/// Chooses the action of the entries that are generated for a table: among the actions that the
+/// table permits, the one with the most parameters, because a modification changes all parameters.
+/// The error is the reason why no entries can be generated.
 fn usable_action<'s>(schema: &'s Schema, table: &Table) -> Result<&'s Action, &'static str> {
     if table.is_const {
         return Err("its entries are constant");
@@ -389,13 +396,14 @@ fn joined(words: impl Iterator<Item = String>) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the number of bits of a key field in which entries differ. Texts differ in 64.
+/// Returns the number of bits in which entries can differ in a key field. It is 64 for a field of
+/// text.
 fn bits(field: &MatchField) -> u32 {
     field.value.bits().unwrap_or(u64::BITS)
 }
 
-/// Permutes the numbers of `bits` bits, so that the results for successive numbers are far apart,
-/// as the keys of a real table are. Higher bits of `number` are ignored.
+/// Permutes the numbers of `bits` bits, so that successive numbers are mapped to values that are
+/// far apart, as the keys of a real table are. Higher bits of `number` are ignored.
 pub(crate) fn scattered(number: u64, bits: u32) -> u64 {
     // Multiplication with an odd number is a bijection modulo a power of two. This one is 2^64
     // divided by the golden ratio (D. Knuth, The Art of Computer Programming, volume 3, 6.4).
@@ -404,7 +412,7 @@ pub(crate) fn scattered(number: u64, bits: u32) -> u64 {
     number.wrapping_mul(ODD) & mask
 }
 
-/// Returns the match of a key field with the value that a number stands for, and no other value.
+/// Returns a match of a key field that accepts exactly one value, the one that `number` stands for.
 fn match_of(field: &MatchField, number: u64) -> Match<'static> {
     let own = || value(field.value, number).into();
     match field.kind {
@@ -415,7 +423,8 @@ fn match_of(field: &MatchField, number: u64) -> Match<'static> {
     }
 }
 
-/// Returns the message of a match. A field that is left out has none.
+/// Returns the protobuf message of a match; `None` for a match of any value, which P4Runtime
+/// expresses by leaving the field out.
 fn message(field: &MatchField, of: &Match<'_>) -> Option<v1::FieldMatch> {
     use v1::field_match::{Exact, Lpm, Optional, Range, Ternary};
 
@@ -440,16 +449,16 @@ fn message(field: &MatchField, of: &Match<'_>) -> Option<v1::FieldMatch> {
     Some(v1::FieldMatch { field_id: field.id.into(), field_match_type: Some(kind) })
 }
 
-/// Returns the value of a type that a number stands for, as P4Runtime encodes it (P4Runtime 1.5,
-/// section 8.3). A numeric type gets the shortest big-endian string of the low bits that fit. A
-/// text gets "planimeter-" and the number.
+/// Returns the value of a type that `number` stands for, encoded as in P4Runtime (P4Runtime 1.5,
+/// section 8.3). A number is the shortest big-endian string of the low bits that fit the type. A
+/// text is "planimeter-" followed by the number.
 fn value(of: ValueType, number: u64) -> Vec<u8> {
     let Some(bits) = of.bits() else { return format!("planimeter-{number}").into_bytes() };
     let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(bits)).unwrap_or(0);
     entities::value::encode((number & mask).into()).to_vec()
 }
 
-/// Returns the number of `bits` ones as P4Runtime encodes it.
+/// Returns the value whose low `bits` bits are all ones, as P4Runtime encodes it.
 fn all_ones(bits: u32) -> Vec<u8> {
     let bytes = bits.div_ceil(8) as usize;
     let mut ones = vec![0xff; bytes];
@@ -459,9 +468,9 @@ fn all_ones(bits: u32) -> Vec<u8> {
     ones
 }
 
-/// Returns the key of an entry as bytes, which are equal for equal keys: its priority and its
-/// matches, in the order of the fields' identifiers. Leading zeros of values do not count
-/// (P4Runtime 1.5, section 8.3).
+/// Returns a byte string that identifies the key of an entry, so that equal keys have equal
+/// strings. It contains the entry's priority and its matches, in the order of the field
+/// identifiers. Leading zeros of values do not count (P4Runtime 1.5, section 8.3).
 pub(crate) fn key(entry: &v1::TableEntry) -> Vec<u8> {
     let mut matches = entry.r#match.clone();
     matches.iter_mut().for_each(shorten);
@@ -470,7 +479,7 @@ pub(crate) fn key(entry: &v1::TableEntry) -> Vec<u8> {
     key.encode_to_vec()
 }
 
-/// Removes the leading zeros of the values of a match.
+/// Removes the leading zeros of all values in a match.
 fn shorten(field: &mut v1::FieldMatch) {
     let values = match &mut field.field_match_type {
         Some(FieldMatchType::Exact(exact)) => vec![&mut exact.value],
@@ -538,7 +547,8 @@ mod tests {
         assert!(constant.to_string().contains("its entries are constant"), "{constant}");
     }
 
-    /// A key that is narrow and constrained is fixed, so that entries differ in a wide one.
+    /// If a narrow key field is constrained, it has the same value in all entries, and a wide field
+    /// makes them differ.
     #[test]
     fn entries_differ_in_a_wide_key_that_needs_a_narrow_one() {
         let constraint = "@entry_restriction(\"h.ethernet.src::mask != 0 -> m.class == 1; \
@@ -553,7 +563,7 @@ mod tests {
         assert_eq!(keys.len(), 5000);
     }
 
-    /// The switch that made the constraint accepts every entry that the maker numbers, and the
+    /// A switch that enforces the constraint accepts every entry that the maker numbers, and the
     /// entries differ.
     #[test]
     fn entries_of_a_constrained_table_satisfy_the_constraint() {

@@ -1,12 +1,14 @@
-//! The identity of an entry of a measurement.
+//! The number that identifies an entry of a measurement.
 
-/// The number by which an [`EntryMaker`](crate::EntryMaker) or a `FlowMaker` identifies an entry: an equal number
-/// makes an equal entry. Numbers of flows of a file are those of [`OwnFlows`](crate::OwnFlows).
+/// The number by which an [`EntryMaker`](crate::EntryMaker) or a `FlowMaker` identifies an entry:
+/// equal numbers always stand for equal entries. The flows of a user's file are numbered by
+/// [`OwnFlows`](crate::OwnFlows).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryNumber(pub u64);
 
-/// The choice between two sets of parameters for an entry's action. The match and the priority do
-/// not depend on it, so the entry of an [`EntryNumber`] has the same key in both variants.
+/// The choice between the two sets of action parameters that an entry can have. The match and the
+/// priority are the same in both variants, so a modification from one to the other keeps the
+/// entry's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// The parameters with which entries are inserted.

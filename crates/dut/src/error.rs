@@ -1,4 +1,4 @@
-//! The error of a measurement.
+//! The errors that end a measurement.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use p4runtime::client::ArbitrationFailure;
 
 use crate::entries::MakerError;
 
-/// The reason why a switch could not be measured.
+/// The error that prevents a switch from being measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DutError {
@@ -29,10 +29,10 @@ pub enum DutError {
         /// The error of the system.
         cause: std::io::Error,
     },
-    /// No OpenFlow switch opened a session, or its connection ended.
+    /// No OpenFlow switch opened a session, or the connection to the switch ended.
     #[error("the OpenFlow switch cannot be measured: {0}")]
     Switch(#[from] SwitchConnectionError),
-    /// The switch answered a request with bytes that are not the answer.
+    /// The switch sent a malformed answer to a request.
     #[error("the answer of the switch to a request for {what} is malformed: {cause}")]
     Malformed {
         /// The kind of the request.
@@ -43,39 +43,40 @@ pub enum DutError {
     /// The server has no device with the given identifier.
     #[error("the server has no device {device_id} ({cause}); name another with --device-id")]
     NoDevice {
-        /// The device that was asked for.
+        /// The identifier of the missing device.
         device_id: u64,
-        /// The answer of the server.
+        /// The error message of the server.
         cause: String,
     },
-    /// Another controller is the primary of the device. A measurement would disturb it.
+    /// Another controller is the primary of the device. A measurement would disturb that
+    /// controller.
     #[error(
         "another controller is primary of device {device_id}{}; stop it before the switch is measured",
         shown(*.highest)
     )]
     Controlled {
-        /// The device at the server.
+        /// The identifier of the device at the server.
         device_id: u64,
-        /// The election id of the other controller.
+        /// The election id of the other controller, if the server reported one.
         highest: Option<ElectionId>,
     },
     /// The switch did not make this client its primary controller.
     #[error("the switch does not make this controller its primary: {0}")]
     Arbitration(#[from] ArbitrationFailure),
-    /// The switch runs no pipeline whose tables could be measured.
+    /// The switch runs no pipeline, so there are no tables to measure.
     #[error(
         "device {device_id} runs no pipeline ({cause}); push one, for example with the controller that it is used with"
     )]
     NoPipeline {
-        /// The device at the server.
+        /// The identifier of the device at the server.
         device_id: u64,
         /// The answer of the switch.
         cause: String,
     },
-    /// The P4Info of the switch is invalid.
+    /// The P4Info that the switch reported is invalid.
     #[error("the P4Info of the switch cannot be used: {0}")]
     Schema(String),
-    /// No entries can be made for the table that is to be measured.
+    /// No entries can be made for the table.
     #[error(transparent)]
     Maker(#[from] MakerError),
     /// A request failed as a whole, or the switch refused an update on which the measurement
@@ -92,68 +93,68 @@ pub enum DutError {
     NoAnswer {
         /// The kind of the request.
         what: &'static str,
-        /// The time that was waited for the answer.
+        /// The time for which the answer was awaited.
         patience: Duration,
     },
-    /// The switch runs another program than the one from which packets were made.
+    /// The packets were made for another program than the one that the switch runs.
     #[error("the switch runs another program than that of --program: its P4Info has other tables")]
     OtherProgram,
-    /// There is no rule to measure with: the switch already has entries with the keys of all rules,
-    /// or too few entries or ports are left for the test.
+    /// No rule is left to measure with. The switch already has entries with the keys of all rules,
+    /// or the table has room for too few entries, or the test needs more ports.
     #[error(
         "nothing is left to measure with: the table has entries with the keys of all packets, or takes too few; empty it, or name another --table"
     )]
     NoRules,
-    /// Packets show no entry of the file of the user.
+    /// Packets cannot show the effect of any entry of the user's file.
     #[error(
         "packets show none of the entries of {file}, so their effects cannot be measured ({why}); leave effects out of --plan"
     )]
     NotShown {
         /// The name of the file.
         file: String,
-        /// The reason for the first entry.
+        /// The reason why packets do not show the first entry.
         why: String,
     },
-    /// The file of the user has fewer entries than a test needs.
+    /// The user's file has fewer entries than a test needs.
     #[error("{file} has {count} entries of the table, but {test} needs {least} or more")]
     TooFew {
         /// The name of the file.
         file: String,
-        /// The number of its entries that can be used.
+        /// The number of entries in the file that can be used.
         count: usize,
-        /// The test.
+        /// The name of the test.
         test: &'static str,
-        /// The least number that it needs.
+        /// The smallest number of entries that the test needs.
         least: usize,
     },
-    /// Packets enter by a port that is not connected to this machine, or whose interface does not
-    /// take them.
+    /// The packets enter the switch by a port that is not connected to this machine, or whose
+    /// interface does not accept them.
     #[error("no packet can be sent into port {port} of the switch; name its interface with --port")]
     NoWire {
         /// The number of the port.
         port: u32,
     },
-    /// The switch has entries that the commit of a pipeline would delete.
+    /// The commit of a pipeline would delete entries that the switch already has.
     #[error(
         "the switch has {count} entries, members or groups that the commit of a pipeline deletes; delete them before, or leave pipeline out of --plan"
     )]
     WouldLose {
-        /// The number of entities.
+        /// The number of entries, members and groups that would be deleted.
         count: usize,
     },
-    /// The switch has other entries than before the measurement.
+    /// After the measurement, the switch does not have the entries that it had before.
     #[error("the switch has {count} entries more or fewer than before packets were measured")]
     NotRestored {
         /// The number of entries that were added or removed.
         count: usize,
     },
-    /// A meter has another configuration than before the measurement.
+    /// After the measurement, a meter does not have the configuration that it had before.
     #[error("the configuration of meter {name} could not be put back")]
     MeterNotRestored {
         /// The name or number of the meter.
         name: String,
     },
-    /// The switch has other groups or members than before the measurement.
+    /// After the measurement, the switch does not have the groups or members that it had before.
     #[error("the switch has other groups or members of groups than before they were measured")]
     GroupsNotRestored,
     /// An interface could not be opened.

@@ -1,4 +1,4 @@
-//! Flow entries that are made for an OpenFlow switch, and packets that match them.
+//! Generates flow entries for an OpenFlow switch, and packets that match them.
 
 mod frame;
 mod own;
@@ -21,17 +21,18 @@ pub(crate) use self::frame::Treatment;
 pub use self::own::OwnFlows;
 pub(crate) use self::own::{FlowIdentity, Shown};
 
-/// The priority of flow entries for single flows; that of the entry for other packets of the
-/// measurement is lower by one. It is high, so that entries of other controllers do not process the
-/// packets of the measurement.
+/// The priority of flow entries for single flows. The entry that catches the other packets of the
+/// measurement has the next lower priority. Both are high, so that entries of other controllers do
+/// not process the packets.
 pub(crate) const PRIORITY: u16 = 0xf000;
-/// The first half of the cookies of all measurements, which spells PLAN.
+/// The upper half of the cookie of every measurement's flows, which spells "PLAN" in ASCII.
 const MARK: u64 = 0x504c_414e_0000_0000;
-/// The first two bytes of the Ethernet destinations of flows, which are locally administered.
+/// The first two bytes of the Ethernet destinations that flows match. They mark an address as
+/// locally administered.
 const MAC_PREFIX: u64 = 0x0250;
 /// The Ethernet source of all packets of a measurement.
 const SOURCE: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x01]);
-/// The Ethernet destination of packets whose flows match something else.
+/// The Ethernet destination of packets of flows that do not match by it.
 const OTHER_MAC: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x02]);
 /// The network of the IPv4 destinations of flows, 198.18.0.0/15, which is reserved for
 /// measurements (RFC 2544, appendix C.2.2).
@@ -40,29 +41,30 @@ const NETWORK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 const HOST_BITS: u32 = 17;
 const IPV4: u16 = 0x0800;
 const UDP: u8 = 17;
-/// The error for a flow of the file that the version cannot express. Flows are checked when the
-/// switch connects.
+/// The error for a flow of the user's file that the OpenFlow version cannot express. Such flows are
+/// rejected when the switch connects, so this error is not expected later.
 const UNCHECKED: EncodeError = EncodeError::Value {
     field: "ofp_flow_mod",
     value: 0,
     expected: "a flow that the version can express",
 };
-/// The length of the packets in bytes.
+/// The length of a generated packet in bytes.
 const PACKET_SIZE: usize = 128;
-/// The number of bytes before the payload of a packet: Ethernet, IPv4 and UDP.
+/// The length in bytes of the headers before the payload of a packet: Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
 
-/// The fields that the flows of a measurement match.
+/// The fields that the generated flows of a measurement match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowMatch {
     /// The Ethernet destination.
     Mac,
-    /// The IPv4 destination and the UDP destination port, with the fields that these presuppose.
+    /// The IPv4 destination and the UDP destination port, with the prerequisites of both fields
+    /// (the Ethernet type and the IP protocol).
     Udp,
 }
 
 impl FlowMatch {
-    /// Returns the fields of the match with their widths.
+    /// Returns a description of each field that is matched, with its width.
     pub(crate) fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Mac => &["Ethernet destination: exact, 48 bits"],
@@ -75,7 +77,7 @@ impl FlowMatch {
         }
     }
 
-    /// Returns the number of bits in which flows differ.
+    /// Returns the number of bits in which the matches of flows can differ.
     fn bits(self) -> u32 {
         match self {
             Self::Mac => 32,
@@ -83,40 +85,42 @@ impl FlowMatch {
         }
     }
 
-    /// Returns the number of different flows that can be made.
+    /// Returns the number of flows that can be generated.
     pub(crate) fn different(self) -> u64 {
         1 << self.bits()
     }
 }
 
-/// The packets that a flow entry of a measurement selects.
+/// The packets that a flow entry of a measurement matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Selector {
     /// The packets of one flow.
     One(EntryNumber),
-    /// All packets of the measurement that no entry for a single flow matches. The match is their
-    /// Ethernet source.
+    /// All packets of the measurement that no entry for a single flow matches. They are recognised
+    /// by their Ethernet source.
     Rest,
-    /// The same packets, beneath the flows of the file: the entry has a lower priority than those.
+    /// The packets of `Selector::Rest`, if flows of a user's file are measured: the entry then has
+    /// a lower priority than all flows of the file.
     Beneath,
 }
 
-/// The port by which a flow entry sends packets.
+/// What a flow entry does with the packets that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// A port of the switch.
+    /// Sends the packets out of a port of the switch.
     Port(u32),
-    /// The port by which the packet entered.
+    /// Sends the packets back out of the port by which they entered.
     Back,
-    /// The controller, which gets the whole packet.
+    /// Sends the complete packets to the controller.
     Controller,
-    /// No port: the packet is dropped.
+    /// Drops the packets.
     Nowhere,
-    /// A port of the switch, behind a meter. OpenFlow 1.0 has no meters.
+    /// Sends the packets through a meter, and then out of a port of the switch. OpenFlow 1.0 has no
+    /// meters.
     Metered { meter: u32, port: u32 },
-    /// A group. OpenFlow 1.0 has no groups.
+    /// Sends the packets to a group. OpenFlow 1.0 has no groups.
     Group(u32),
-    /// The actions of a flow of the file.
+    /// Applies the actions of a flow in the user's file.
     OfFile(EntryNumber),
 }
 
@@ -132,10 +136,11 @@ pub(crate) struct FlowEntry {
 pub(crate) enum Lifetime {
     /// The entry stays until it is deleted.
     Endless,
-    /// The entry is removed, and the switch sends a message, when no packet has matched it for this
-    /// number of seconds.
+    /// The switch removes the entry, and notifies the controller, when no packet has matched the
+    /// entry for this number of seconds.
     Idle(u16),
-    /// The entry is removed, and the switch sends a message, after this number of seconds.
+    /// The switch removes the entry, and notifies the controller, this number of seconds after the
+    /// insertion.
     Hard(u16),
 }
 
@@ -157,56 +162,58 @@ impl Lifetime {
     }
 }
 
-/// A change of a flow entry.
+/// The insertion, modification or deletion of a flow entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FlowChange {
     pub(crate) operation: Operation,
     pub(crate) entry: FlowEntry,
-    /// The lifetime of an entry that is inserted.
+    /// The lifetime of the entry, which counts only if it is inserted.
     pub(crate) lifetime: Lifetime,
 }
 
-/// The identity of a flow entry that a switch reports, beside its table and priority.
+/// The match with which a switch reports a flow entry. Together with the table and the priority, it
+/// identifies the entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ReportedMatch {
     V1_0(Box<v1_0::Match>),
     V1_3(v1_3::Match),
 }
 
-/// A maker of flow-mods and packets. A number always stands for the same flow: a made one, or one
-/// of the file.
+/// A maker of flow-mod messages and packets. Flows are identified by numbers, and a number always
+/// stands for the same flow: a generated one, or one of the user's file.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowMaker {
     pub(crate) matching: FlowMatch,
     /// The cookie of all flows of this measurement.
     pub(crate) cookie: u64,
-    /// The flows of the file, which the tests of the table use.
+    /// The flows of the user's file, which the tests of the table use instead of generated ones.
     own: Option<Arc<OwnFlows>>,
 }
 
 impl FlowMaker {
-    /// Creates a maker of flows with these fields. `random` distinguishes this measurement from
-    /// others.
+    /// Creates a maker of flows that match these fields. `random` distinguishes this measurement
+    /// from others.
     pub(crate) fn new(matching: FlowMatch, random: u32) -> Self {
         Self { matching, cookie: MARK | u64::from(random), own: None }
     }
 
-    /// Adds the flows of a file.
+    /// Sets the flows of the user's file that are used instead of generated ones.
     pub(crate) fn with_own(self, own: Option<Arc<OwnFlows>>) -> Self {
         Self { own, ..self }
     }
 
-    /// Returns the flows of the file.
+    /// Returns the flows of the user's file, if there is one.
     pub(crate) fn own(&self) -> Option<&OwnFlows> {
         self.own.as_deref()
     }
 
-    /// Returns the priority of the entry for packets beneath the flows of the file.
+    /// Returns the priority of the entry that catches packets which no flow of the user's file
+    /// matches.
     pub(crate) fn beneath(&self) -> u16 {
         self.own().map_or(0, OwnFlows::beneath)
     }
 
-    /// Returns a flow of the file; `None` for made flows.
+    /// Returns the selected flow of the user's file; `None` for a generated flow.
     fn own_flow(&self, selects: Selector) -> Option<(&OwnFlows, EntryNumber)> {
         match selects {
             Selector::One(number) if OwnFlows::has(number) => Some((self.own()?, number)),
@@ -214,11 +221,12 @@ impl FlowMaker {
         }
     }
 
-    /// Appends the flow-mod that inserts, modifies or deletes an entry. Modifications and deletions
-    /// are strict: they affect only the entry with this match and this priority. Their cookie mask
-    /// is zero, so they select entries with any cookie. With a full mask, Open vSwitch would
-    /// compare the entry with all those that have the cookie, instead of looking it up in its
-    /// table.
+    /// Appends the flow-mod message for a change of a flow entry to `out`.
+    ///
+    /// Modifications and deletions are strict: they affect only the entry with exactly this match
+    /// and this priority. Their cookie mask is zero, so the cookie of the entry does not matter.
+    /// With a full mask, Open vSwitch would compare all entries that have the cookie instead of
+    /// looking the entry up in its table.
     pub(crate) fn encode(
         &self,
         version: Version,
@@ -313,7 +321,7 @@ impl FlowMaker {
         })
     }
 
-    /// Appends the packet-out that makes the switch send a packet.
+    /// Appends the packet-out message that makes the switch send a packet to `out`.
     pub(crate) fn encode_packet_out(
         &self,
         version: Version,
@@ -374,7 +382,7 @@ impl FlowMaker {
     }
 
     /// Returns the value that identifies a flow: its Ethernet destination, or its IPv4 destination
-    /// and UDP destination port in the low 48 bits.
+    /// and UDP destination port, combined in the low 48 bits.
     pub(crate) fn value(&self, number: EntryNumber) -> u64 {
         let part = scattered(number.0, self.matching.bits());
         match self.matching {
@@ -383,8 +391,8 @@ impl FlowMaker {
         }
     }
 
-    /// Returns what [`FlowMaker::value`] returns for the flow that a switch reports with this
-    /// match. Returns `None` if no flow of a measurement has such a match.
+    /// Returns the value ([`FlowMaker::value`]) of the flow that a switch reports with this match.
+    /// Returns `None` if no flow of a measurement has such a match.
     pub(crate) fn value_of(&self, reported: &ReportedMatch) -> Option<u64> {
         let value = match (self.matching, reported) {
             (FlowMatch::Mac, ReportedMatch::V1_0(one)) => one.dl_dst()?.to_bits(),
@@ -400,7 +408,7 @@ impl FlowMaker {
         (value >> self.matching.bits() == common).then_some(value)
     }
 
-    /// Returns whether a flow that the switch reports has the match of [`Selector::Rest`].
+    /// Returns whether a match that the switch reports is that of [`Selector::Rest`].
     pub(crate) fn is_rest(&self, reported: &ReportedMatch) -> bool {
         let source = match reported {
             ReportedMatch::V1_0(one) => one.dl_src(),
@@ -418,7 +426,7 @@ impl FlowMaker {
         (Ipv4Addr::from((value >> 16) as u32), value as u16)
     }
 
-    /// Returns a packet of a flow.
+    /// Returns a packet that matches a generated flow.
     pub(crate) fn packet(&self, number: EntryNumber) -> Vec<u8> {
         let (mac, (address, port)) = match self.matching {
             FlowMatch::Mac => (self.mac(number), (NETWORK, 9)),
@@ -428,8 +436,8 @@ impl FlowMaker {
         udp_packet(mac, [(source, 9), (address, port)])
     }
 
-    /// Returns packets of random flows: UDP between random ports of random hosts of
-    /// 198.18.0.0/15. No entry for a single flow matches them.
+    /// Returns packets of random flows: UDP between random ports of random hosts in 198.18.0.0/15.
+    /// No entry for a single flow matches them.
     pub(crate) fn spread_packets(&self, seed: u64, count: usize) -> Vec<Vec<u8>> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let mut socket = || {
@@ -440,7 +448,8 @@ impl FlowMaker {
     }
 }
 
-/// Returns a UDP packet between two sockets, to an Ethernet destination.
+/// Returns a UDP packet from the first socket address to the second, with this Ethernet
+/// destination.
 fn udp_packet(mac: MacAddress, [source, destination]: [(Ipv4Addr, u16); 2]) -> Vec<u8> {
     let builder = PacketBuilder::ethernet2(SOURCE.0, mac.0)
         .ipv4(source.0.octets(), destination.0.octets(), 64)
@@ -504,7 +513,8 @@ impl FlowMaker {
         Ok(meter.into_iter().chain(actions).collect())
     }
 
-    /// Returns the actions of an output. Flows of the file have instructions instead.
+    /// Returns the OpenFlow 1.3 actions of an output. Fails for a flow of the user's file, which
+    /// has instructions instead.
     fn actions_v1_3(output: Output) -> Result<Vec<v1_3::Action>, EncodeError> {
         let port = match output {
             Output::Nowhere => return Ok(Vec::new()),

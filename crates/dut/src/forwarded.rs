@@ -1,4 +1,4 @@
-//! The fates of packets that passed through the switch while its control channel was busy.
+//! What became of the packets that passed through the switch while its control channel was busy.
 
 use std::time::Duration;
 
@@ -6,27 +6,28 @@ use statistics::Ordered;
 
 use crate::effects::{Excess, Window};
 
-/// The fates of packets that passed through the switch.
+/// How many packets the switch forwarded and lost, and their delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forwarded {
     /// The number of packets that were sent.
     pub sent: u64,
-    /// The number of packets that did not leave by the port by which they should.
+    /// The number of packets that did not leave by the right port.
     pub lost: u64,
-    /// The delay of each other packet, at most: from a reading of the clock before it was sent until
-    /// one after it was seen.
+    /// The delay of each packet that was not lost, as an upper bound: from the clock reading just
+    /// before the packet was sent until the one just after its arrival was seen.
     pub delays: Vec<Duration>,
 }
 
 impl Forwarded {
-    /// Adds further packets.
+    /// Adds the numbers and delays of further packets.
     pub(crate) fn append(&mut self, mut other: Self) {
         self.sent += other.sent;
         self.lost += other.lost;
         self.delays.append(&mut other.delays);
     }
 
-    /// Returns a percentile of the delay; `None` if too few packets arrived to state it.
+    /// Returns the percentile of the delays at `share`, between 0 and 1; `None` if too few packets
+    /// arrived for it.
     #[must_use]
     pub fn delay(&self, share: f64) -> Option<Duration> {
         Ordered::of(self.delays.clone()).tail_at(share)
@@ -37,21 +38,21 @@ impl Forwarded {
     }
 }
 
-/// The packets that passed through the switch while its control channel was idle, and while it was
-/// busy.
+/// The cost of control traffic for forwarding: packets that passed through the switch while its
+/// control channel was idle, compared with those that passed while it was busy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cost {
-    /// The packets per second.
+    /// The rate at which packets were sent, in packets per second.
     pub rate: f64,
     /// The packets that were sent while the control channel was idle.
     pub idle: Forwarded,
-    /// The packets that were sent while it was busy.
+    /// The packets that were sent while the control channel was busy.
     pub busy: Forwarded,
 }
 
 impl Cost {
     /// Returns whether more packets were lost while the control channel was busy than chance
-    /// explains. That is reported of a switch without this fault once in a million measurements.
+    /// explains. The rate of false alarms is one in a million measurements.
     #[must_use]
     pub fn has_excess(&self) -> bool {
         Excess { changes: self.busy.window(), control: self.idle.window() }.is_found()

@@ -1,9 +1,10 @@
-//! Compares how a group distributes flows over its members with the weights of the members.
+//! Measures how a group distributes flows over its members, and compares that with the members'
+//! weights.
 //!
 //! Groups are those of P4Runtime action selectors (specification 1.5, section 9.2.2) and the select
-//! groups of OpenFlow 1.3.5 (section 5.6.1). Each member sends packets out of a port of its own.
-//! Random flows are sent twice, one packet each time, so that a flow which changes its member
-//! shows.
+//! groups of OpenFlow 1.3.5 (section 5.6.1). Each member sends packets out of a different port,
+//! which shows the member that a packet met. Each of the random flows is sent twice, as one packet
+//! each time, to see whether a flow stays with its member.
 
 mod openflow;
 mod p4runtime;
@@ -21,39 +22,54 @@ pub use self::shares::{Assessment, Share, TOLERANCE};
 pub(crate) use self::openflow::over_openflow;
 pub(crate) use self::p4runtime::over_p4runtime;
 
-/// The settings of the test.
+/// The settings of the test of groups.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The number of random flows.
     pub flows: usize,
-    /// The packets per second.
+    /// The rate at which packets are sent, in packets per second.
     pub packets_per_second: f64,
-    /// The seed of the random flows of an OpenFlow switch.
+    /// The seed from which the random flows are generated. It is used for OpenFlow switches only.
     pub seed: u64,
-    /// The group and the flows of a P4Runtime switch, or the reason why there are none. An OpenFlow
-    /// switch needs only ports.
+    /// The group and the flows for a P4Runtime switch, or the reason why there are none. An
+    /// OpenFlow switch needs only ports.
     pub traffic: Option<Result<Traffic, String>>,
 }
 
-/// The members that flows met.
+/// How many flows each member of a group received.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    /// The name of the group's table, or the kind of the group.
+    /// The name of the table that uses the group, or the kind of the group.
     pub name: String,
-    /// The ports of the members, in their order.
+    /// The port of each member.
     pub ports: Vec<u32>,
-    /// The weights of the members.
+    /// The weight of each member.
     pub weights: Vec<u32>,
-    /// The number of flows whose packets left by the port of each member.
+    /// For each member, the number of flows whose packets left by its port.
     pub counts: Vec<u64>,
-    /// The number of flows whose packets left by the ports of different members.
+    /// The number of flows whose two packets met different members.
     pub changed: u64,
-    /// The number of flows of which a packet was lost, or left by no member's port.
+    /// The number of flows of which a packet was lost, or left by a port of no member.
     pub lost: u64,
 }
 
 impl Distribution {
-    /// Compares the shares of the members with their weights. Returns `None` if no flow arrived.
+    /// Adds a flow. `own` has the member that each of its packets met, or `None` for a packet that
+    /// was lost or left by a port of no member. A flow is left out if the interface did not send
+    /// both of its packets, since it says nothing about the switch then.
+    fn add(&mut self, own: &[Option<usize>]) {
+        match own {
+            [] | [_] => {}
+            [Some(first), Some(second)] if first == second => {
+                self.counts.iter_mut().skip(*first).take(1).for_each(|count| *count += 1);
+            }
+            [Some(_), Some(_)] => self.changed += 1,
+            _ => self.lost += 1,
+        }
+    }
+
+    /// Compares the share of flows that each member received with its weight. Returns `None` if no
+    /// flow arrived.
     #[must_use]
     pub fn assess(&self) -> Option<Assessment> {
         Assessment::of(&self.counts, &self.weights)
@@ -63,19 +79,19 @@ impl Distribution {
 /// The measured groups of a switch.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// The groups.
+    /// The distribution of flows over each measured group.
     pub groups: Vec<Distribution>,
     /// The reasons why groups were not measured, as sentences.
     pub reasons: Vec<String>,
 }
 
-/// The ports and flows of a measurement.
+/// The ports and flows with which a measurement is made.
 pub(crate) struct Offering<'a> {
     pub(crate) wires: &'a [Wire],
     pub(crate) settings: &'a Settings,
 }
 
-/// A group whose members are known, and packets of flows.
+/// A group whose members are known, and the packets that are sent to it.
 struct Subject<'a> {
     name: String,
     ports: Vec<u32>,
@@ -86,7 +102,8 @@ struct Subject<'a> {
     packets: &'a [Vec<u8>],
 }
 
-/// Sends a packet of each flow twice. Returns `None` if the measurement was stopped.
+/// Sends one packet of each flow, and then all of them a second time. Returns `None` if the
+/// measurement was stopped.
 async fn distribute(
     stream: &mut PacketStream,
     subject: Subject<'_>,
@@ -123,15 +140,7 @@ async fn distribute(
         changed: 0,
         lost: 0,
     };
-    for own in members {
-        match own.as_slice() {
-            [Some(first), Some(second)] if first == second => {
-                found.counts.iter_mut().skip(*first).take(1).for_each(|count| *count += 1);
-            }
-            [Some(_), Some(_)] => found.changed += 1,
-            _ => found.lost += 1,
-        }
-    }
+    members.iter().for_each(|own| found.add(own));
     Ok(Some(found))
 }
 

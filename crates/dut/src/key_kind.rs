@@ -1,25 +1,25 @@
-//! The kind of a table's key: the match kind that determines how a switch stores its entries.
+//! The kind of a table's key, which determines how a switch stores the table's entries.
 
 use entities::schema::{MatchField, MatchKind};
 
-/// The kind of a key, which is that of its most general field: a table with an exact and a ternary
-/// field needs a memory that compares under masks.
+/// The kind of a table's key: the most general match kind among its fields. A table with an exact
+/// and a ternary field, for example, needs a memory that compares under masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum KeyKind {
-    /// All fields are exact.
+    /// All fields of the key are matched exactly.
     Exact,
-    /// A field is matched by its longest prefix; all others are exact.
+    /// One field is matched by its longest prefix, and all others are matched exactly.
     Lpm,
-    /// Entries may omit a field, and no field is matched under a mask or by a range.
+    /// Entries may omit a field, but no field is matched under a mask or by a range.
     Optional,
-    /// A field is matched under a mask, and none by a range.
+    /// A field is matched under a mask, but none by a range.
     Ternary,
-    /// A field is matched by a range.
+    /// At least one field is matched by a range.
     Range,
 }
 
 impl KeyKind {
-    /// All kinds, the most general last.
+    /// All kinds, from the least to the most general.
     pub const ALL: [Self; 5] = [Self::Exact, Self::Lpm, Self::Optional, Self::Ternary, Self::Range];
 
     /// Returns the kind of a key with these fields; `None` without a field, or if a field has a

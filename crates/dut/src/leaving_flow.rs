@@ -1,22 +1,23 @@
-//! A flow of packets that leave the switch while its entry is there.
+//! A flow whose packets leave the switch as long as the flow's entry is there.
 
 use crate::clock::Clock;
 use crate::error::DutError;
 use crate::live::{Flow, Outcome};
 use crate::stream::{Departure, PacketStream, Seen};
 
-/// A flow whose packets leave the switch if its entry is there.
+/// A flow whose packets leave the switch as long as the flow's entry is there.
 #[derive(Clone, Debug)]
 pub(crate) struct LeavingFlow<E> {
     flow: Flow<E>,
-    /// The entries that its packets need on their way.
+    /// The other entries that the flow's packets need on their way.
     beside: Vec<E>,
-    /// The port by which the packets leave.
+    /// The port by which the packets leave the switch.
     leaves: u32,
 }
 
 impl<E: Clone> LeavingFlow<E> {
-    /// Takes the first of some flows whose packets leave. Returns `None` if those of none do.
+    /// Takes the first flow whose packets leave the switch when its entry is inserted. Returns
+    /// `None` if there is no such flow.
     pub(crate) fn of(flows: &[Flow<E>], beside: &[E]) -> Option<Self> {
         flows.iter().find_map(|flow| match &flow.inserted {
             Outcome::Leaves { port, .. } => {
@@ -31,20 +32,20 @@ impl<E: Clone> LeavingFlow<E> {
         &self.flow.first
     }
 
-    /// Returns the entries that the packets need, in the order in which they are inserted. The last
-    /// one is that of the flow.
+    /// Returns all entries that the packets need, in the order of insertion. The flow's own entry
+    /// is the last.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &E> {
         self.beside.iter().chain([&self.flow.first])
     }
 
-    /// Sends a packet, unless the queue of the interface is full.
+    /// Sends one packet of the flow. If the queue of the interface is full, nothing is sent.
     pub(crate) fn send<C: Clock>(&self, stream: &mut PacketStream<C>) -> Result<(), DutError> {
         let Flow { port, packet, .. } = &self.flow;
         stream.send(Departure { port: *port, packet: 0, bytes: packet })?;
         Ok(())
     }
 
-    /// Records the packets that have left the switch by the port of the flow.
+    /// Records the packets that have left the switch by the flow's port.
     pub(crate) fn receive<C: Clock>(&self, stream: &mut PacketStream<C>) -> Result<(), DutError> {
         let leaves = self.leaves;
         stream.receive(&|_, port, _| if port == leaves { Seen::As(0) } else { Seen::Nothing })?;

@@ -1,26 +1,27 @@
-//! Measurements of a switch from the controller's side, over P4Runtime or OpenFlow: the device
-//! under test.
+//! Measures a switch, the device under test, from the side of its controller, over P4Runtime or
+//! OpenFlow.
 //!
 //! [`measure`] becomes the controller of a switch and measures one table: how many entries the
-//! switch inserts, modifies and deletes in a second and after which time it answers ([`updates`]),
-//! which rate it sustains ([`sustained`]), how fast it sends entries ([`reads`]) and how old the
-//! values of counters are ([`counters`]), and how many it accepts ([`capacity`]). For a P4Runtime
-//! switch, the entries are made from its own P4Info ([`EntryMaker`]); for an OpenFlow switch, they
-//! are flows that no other controller uses. All are removed again. The two protocols differ only in
-//! the control channel of a session and in that of a measurement with packets.
+//! switch inserts, modifies and deletes per second and how long it takes to answer ([`updates`]),
+//! which rate of updates it sustains ([`sustained`]), how fast it returns entries when they are
+//! read ([`reads`]), how old the values of counters are ([`counters`]), and how many entries the
+//! table holds ([`capacity`]). For a P4Runtime switch, the entries are generated from its own
+//! P4Info ([`EntryMaker`]); for an OpenFlow switch, they are flows that no other controller uses.
+//! All are removed again. The two protocols differ only in the control channel of a session and in
+//! that of a measurement with packets.
 //!
-//! An answer says that the switch has accepted an update, but not that packets obey it yet. For
-//! that, packets are sent through the ports of the switch ([`live`]). Their times show from which
-//! moment packets obey an update, and which packets are lost or go astray during the change
-//! ([`effects`]). Packets also show how fast a switch passes packets to its controller and sends
-//! those of the controller ([`slow_path`]), and when and how often it sends the digests of packets
-//! ([`digests`]). A second controller shows how long a hand-over between controllers of a P4Runtime
-//! switch takes ([`roles`]). Entries with timeouts show whether the switch acts on them in time
-//! ([`timeouts`]). Packets that are sent faster than a meter lets them pass show its rates and
-//! bursts ([`meters`]), and random flows how a group distributes them over its members
-//! ([`groups`]). The commit of a pipeline shows whether packets and entries survive it
-//! ([`commits`]). Packets that pass through the switch while its control channel is busy show what
-//! updates, reads and full tables cost forwarding ([`background`]).
+//! An answer says that the switch has accepted an update, but not that packets obey it yet. Packets
+//! that are sent through the ports of the switch show this ([`live`]): from which moment they obey
+//! an update, and which packets are lost or misdirected during the change ([`effects`]). Packets
+//! also show how fast a switch passes packets to its controller and sends those of the controller
+//! ([`slow_path`]), and when and how often it sends the digests of packets ([`digests`]). A second
+//! controller shows how long a hand-over between controllers of a P4Runtime switch takes
+//! ([`roles`]). Entries with timeouts show whether the switch acts on them in time ([`timeouts`]).
+//! Packets that are sent faster than a meter lets them pass show its rates and bursts ([`meters`]),
+//! and random flows show how a group distributes them over its members ([`groups`]). The commit of
+//! a pipeline shows whether packets and entries survive it ([`commits`]). Packets that pass through
+//! the switch while its control channel is busy show what updates, reads and full tables cost
+//! forwarding ([`background`]).
 
 pub mod background;
 pub mod capacity;

@@ -1,10 +1,12 @@
-//! Measures the effects of updates on packets, with probes on network interfaces that are connected
-//! to a real switch. The times of the probes are evaluated by [`effects`](crate::effects).
+//! Measures the effects of updates on packets. Probes are sent and received through network
+//! interfaces that are connected to a real switch. Their times are evaluated by
+//! [`effects`](crate::effects).
 //!
-//! One thread sends probes at their times, looks for arrivals on all interfaces, and polls the
-//! control channel, with one monotonic clock. A sending lies between the readings around its system
-//! call; an arrival lies between the reading before the previous look at its interface and the one
-//! after the look that found it.
+//! One thread sends probes when they are due, checks all interfaces for arrivals, and polls the
+//! control channel, with one monotonic clock. The moment at which a packet was sent lies between
+//! the clock readings before and after its system call. The moment of an arrival lies between the
+//! reading before the previous check of the interface and the reading after the check that found
+//! the packet.
 
 mod bench;
 mod control;

@@ -1,16 +1,17 @@
-//! The memory of the switch, if it is a process of this host.
+//! Reads the memory use of the switch, if it is a process on this host.
 
 use std::fs;
 use std::net::SocketAddr;
 
-/// The way in which the processes of the switch are found.
+/// How the processes of the switch are found.
 #[derive(Clone, Copy, Debug)]
 pub enum SwitchProcess {
     /// The process with this identifier.
     Id(u32),
-    /// The processes that a function finds from the address of the control channel: that of the
-    /// server over P4Runtime, and that on which this program listens over OpenFlow. It returns none
-    /// if the switch is not on this host, or is not visible to this user.
+    /// The processes that a function finds from the address of the control channel: over P4Runtime
+    /// the address of the server, over OpenFlow the address on which this program listens. The
+    /// function returns no process if the switch is on another host, or its processes are not
+    /// visible to this user.
     At(SocketAddr, fn(SocketAddr) -> Vec<u32>),
 }
 
@@ -24,7 +25,7 @@ impl SwitchProcess {
     }
 }
 
-/// Returns the resident memory of processes in bytes; `None` if there are none.
+/// Returns the sum of the resident memory of processes, in bytes; `None` if there are no processes.
 pub(crate) fn resident(ids: &[u32]) -> Option<u64> {
     ids.iter().filter_map(|id| resident_of(*id)).reduce(|one, other| one + other)
 }

@@ -1,12 +1,12 @@
-//! Compares the rates and bursts of meters with those that were configured, by packets that are
-//! sent faster than a meter lets them pass.
+//! Compares the rates and bursts of meters with the configured ones, by sending packets faster than
+//! a meter lets them pass.
 //!
-//! Meters are those of P4Runtime with two rates and three colours (RFC 2698), or one rate (RFC
-//! 2697), and those of OpenFlow 1.3.5 with one band that drops (section 5.7.1). The colour of a
-//! packet is not seen, but what the switch does with it: for P4Runtime, the reference interpreter
-//! says how a packet of each colour leaves the switch.
+//! Meters are those of P4Runtime with two rates and three colours (RFC 2698) or one rate (RFC
+//! 2697), and those of OpenFlow 1.3.5 with a single drop band (section 5.7.1). The colour of a
+//! packet cannot be observed, only what the switch does with the packet. For P4Runtime, the
+//! reference interpreter predicts how a packet of each colour leaves the switch.
 //!
-//! The arithmetic ([`observe`]) has no clock and no socket.
+//! The arithmetic ([`observe`]) reads no clock and opens no socket.
 
 mod bucket;
 mod openflow;
@@ -24,31 +24,33 @@ pub use self::trial::{Algorithm, Config, Judged, Level, Setting, settings};
 pub(crate) use self::openflow::over_openflow;
 pub(crate) use self::p4runtime::over_p4runtime;
 
-/// The share by which a rate may differ from the configured one. Switches round rates to what their
-/// hardware can express.
+/// The largest relative difference between the measured and the configured rate that is not
+/// reported as a fault. Switches round rates to what their hardware can express.
 pub const RATE_TOLERANCE: f64 = 0.01;
-/// The share by which a burst may differ from the configured one.
+/// The largest relative difference between the measured and the configured burst that is not
+/// reported as a fault.
 pub const BURST_TOLERANCE: f64 = 0.02;
 
-/// The settings of the test.
+/// The settings of the test of meters.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The greatest number of packets per second. It is halved until the switch forwards them
-    /// without a meter.
+    /// The greatest number of packets per second that are sent. It is halved until the switch
+    /// forwards the packets while no meter limits them.
     pub packets_per_second: f64,
     /// The time for which packets are sent in each trial.
     pub time: Duration,
-    /// The meters and packets of a P4Runtime switch, or the reason why there are none. An OpenFlow
+    /// The meters and packets for a P4Runtime switch, or the reason why there are none. An OpenFlow
     /// switch needs only ports.
     pub traffic: Option<Result<Traffic, String>>,
 }
 
-/// The unit of a meter's tokens.
+/// The unit of a meter's tokens, and so of its rate and burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenUnit {
-    /// Bytes of packets, from the Ethernet destination on and without the frame check sequence.
+    /// Bytes of a packet, counted from the Ethernet destination and without the frame check
+    /// sequence.
     Bytes,
-    /// Packets.
+    /// Whole packets.
     Packets,
 }
 
@@ -62,7 +64,7 @@ impl TokenUnit {
         }
     }
 
-    /// Returns the number of tokens that a packet takes.
+    /// Returns the number of tokens that a packet of this length takes.
     #[must_use]
     pub fn of_packet(self, length: usize) -> f64 {
         match self {
@@ -72,60 +74,64 @@ impl TokenUnit {
     }
 }
 
-/// The colour that a meter gives a packet.
+/// The colour with which a meter marks a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
-    /// The packet is within the committed rate and burst.
+    /// The packet is within the committed rate and the committed burst.
     Green,
-    /// The packet is within the peak rate and burst, or the excess burst.
+    /// The packet is beyond the committed rate or burst, but within the peak rate and burst, or
+    /// within the excess burst.
     Yellow,
-    /// The packet is beyond them.
+    /// The packet is beyond all rates and bursts of the meter.
     Red,
 }
 
 impl Colour {
-    /// All colours.
+    /// All colours, from the best to the worst.
     pub const ALL: [Self; 3] = [Self::Green, Self::Yellow, Self::Red];
 }
 
-/// The ways in which a packet leaves the switch by its colour, in the order of [`Colour::ALL`].
+/// How a packet leaves the switch if the meter gives it each colour, in the order of
+/// [`Colour::ALL`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByColour(pub [Outcome; 3]);
 
-/// One bucket of a meter in one trial.
+/// The measurement of one token bucket of a meter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
-    /// The bucket.
+    /// The bucket that was measured.
     pub level: Level,
-    /// The configured bucket.
+    /// The rate and burst that were configured.
     pub configured: Bucket,
-    /// The bucket that explains the packets.
+    /// The rate and burst that follow from which packets passed.
     pub observed: Observed,
-    /// The excess over a bucket that is larger by the tolerances.
+    /// The largest number of tokens by which, in any interval, the passed packets exceed what the
+    /// configured bucket would permit if it were larger by the tolerances.
     pub beyond: f64,
 }
 
 /// A deviation of a meter from its configuration that is larger than the tolerances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No packet was refused.
+    /// The meter refused no packet, although more were sent than it should let pass.
     NothingRefused,
-    /// No packet passed.
+    /// No packet passed the meter.
     NothingPassed,
-    /// The rate is too high.
+    /// The measured rate is too high.
     RateAbove,
-    /// The rate is too low.
+    /// The measured rate is too low.
     RateBelow,
-    /// The burst is too large.
+    /// The measured burst is too large.
     BurstAbove,
-    /// The burst is too small.
+    /// The measured burst is too small.
     BurstBelow,
     /// More tokens passed in some interval than the configured bucket allows.
     Excess,
 }
 
 impl Found {
-    /// Compares the configured bucket with that of a trial.
+    /// Evaluates one trial of a bucket against its configuration. `tokens` is the number of tokens
+    /// that each packet takes.
     #[must_use]
     pub fn new(level: Level, configured: Bucket, tokens: f64, offered: &[Offered]) -> Self {
         let tolerated = Bucket {
@@ -136,8 +142,8 @@ impl Found {
         Self { level, configured, observed, beyond: excess(tolerated, tokens, offered) }
     }
 
-    /// Returns what two trials of the same bucket show together. The narrower bounds of rate and
-    /// burst are kept, unless those of the trials exclude each other.
+    /// Combines two trials of the same bucket. Keeps the narrower bounds of rate and burst, unless
+    /// the bounds of the two trials exclude each other.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -147,7 +153,8 @@ impl Found {
         }
     }
 
-    /// Returns the deviations that are certain and beyond the tolerances.
+    /// Returns the faults of the meter: deviations that are larger than the tolerances and not
+    /// explained by the uncertainty of the measurement.
     #[must_use]
     pub fn faults(&self) -> Vec<Fault> {
         let Self { configured, observed, .. } = self;
@@ -182,27 +189,28 @@ impl Found {
 /// A measured meter.
 #[derive(Clone, Debug)]
 pub struct MeasuredMeter {
-    /// The name of the meter, and the cell or the entry.
+    /// The name of the meter, with the index of its cell or the table entry that it belongs to.
     pub name: String,
-    /// The unit of its tokens.
+    /// The unit of the meter's tokens.
     pub unit: TokenUnit,
-    /// The length of the packets in bytes.
+    /// The length of the packets that were sent, in bytes.
     pub length: usize,
-    /// The packets per second that were offered.
+    /// The rate at which packets were sent, in packets per second.
     pub offered: f64,
-    /// The packets that were sent without a meter.
+    /// The result of sending packets while no meter limited them.
     pub control: Control,
-    /// The buckets of all trials; empty if more than a tenth of the packets were lost without a
-    /// meter.
+    /// The measured buckets of all trials. Empty if more than a tenth of the packets were lost even
+    /// without the meter.
     pub found: Vec<Found>,
 }
 
-/// The packets that were sent without a meter, which show whether others than the meter drop some.
+/// The result of sending packets while no meter limits them. It shows whether packets are lost for
+/// other reasons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// The number of packets that were sent.
     pub sent: usize,
-    /// The number of those that did not leave like green packets.
+    /// The number of packets that did not leave the switch in the way of green packets.
     pub lost: usize,
 }
 
@@ -215,7 +223,7 @@ pub struct Measured {
     pub reasons: Vec<String>,
 }
 
-/// The ports and the rate of a measurement.
+/// The ports and settings with which a measurement is made.
 pub(crate) struct Offering<'a> {
     pub(crate) wires: &'a [Wire],
     pub(crate) settings: &'a Settings,

@@ -10,21 +10,21 @@ use crate::error::DutError;
 use crate::live::Wire;
 use crate::window::TIMEOUT;
 
-/// An open interface.
+/// An open interface that is connected to a port of the switch.
 pub struct Outlet {
-    /// The number of the switch's port behind it.
+    /// The number of the switch's port that the interface is connected to.
     number: u32,
     port: Port,
     burst: Burst,
-    /// The reading of the clock before the last look for arrivals.
+    /// The clock reading before the previous check for arrivals.
     pub(crate) looked: Moment,
 }
 
 impl Outlet {
-    /// Opens interfaces.
+    /// Opens the interfaces of these ports.
     ///
     /// # Errors
-    /// Returns an error if the system refuses an interface.
+    /// Returns an error if the system refuses to open an interface.
     pub fn open(wires: &[Wire]) -> Result<Vec<Self>, DutError> {
         let opened = wires.iter().map(|wire| {
             let port = packetio::open(&wire.0, 1, RingMemory::here(1))?;
@@ -33,12 +33,12 @@ impl Outlet {
         opened.collect()
     }
 
-    /// Returns the outlet to a port of the switch through a port of this machine.
+    /// Creates the outlet to the port of the switch with this number. `port` is the open interface.
     pub(crate) fn new(number: u32, port: Port) -> Self {
         Self { number, port, burst: Burst::new(BURST), looked: Moment(0) }
     }
 
-    /// Returns the outlet to a port of the switch.
+    /// Returns the outlet that is connected to a port of the switch.
     pub(crate) fn find(outlets: &mut [Self], port: u32) -> Result<&mut Self, DutError> {
         let mut outlets = outlets.iter_mut();
         outlets.find(|outlet| outlet.number == port).ok_or(DutError::NoWire { port })
@@ -50,7 +50,8 @@ impl Outlet {
         self.number
     }
 
-    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    /// Returns the number of packets that arrived and were dropped because this program had no room
+    /// for them.
     pub(crate) fn dropped(&self) -> u64 {
         self.port.counters.values().receive_dropped
     }
@@ -78,7 +79,7 @@ impl Outlet {
         Ok(true)
     }
 
-    /// Returns the packets that have arrived.
+    /// Returns the packets that have arrived since the previous call.
     ///
     /// # Errors
     /// Returns an error if the interface can no longer be read.

@@ -2,24 +2,29 @@
 
 use crate::effects::Moment;
 
-/// Due times at even distances. After a pause of this program, not all packets that are overdue are
-/// sent in one burst.
+/// Evenly spaced due times of packets. If this program was paused, only a limited number of overdue
+/// packets are sent in a burst.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// The time between two packets in nanoseconds.
+    /// The time between two due times, in nanoseconds.
     spacing: u64,
-    /// The largest number of overdue packets that are due at once.
+    /// The largest number of overdue packets that may be sent in a burst.
     catch_up: u64,
     due: Moment,
 }
 
 impl Pace {
-    /// Creates due times, the first of which is `begin`.
+    /// Creates due times that are `spacing` nanoseconds apart, beginning with `begin`.
     pub(crate) fn new(begin: Moment, spacing: u64, catch_up: u64) -> Self {
         Self { spacing, catch_up, due: begin }
     }
 
-    /// Returns whether a packet is due. If so, the next one becomes due later.
+    /// Returns the time at which the next packet is due.
+    pub(crate) fn due(&self) -> Moment {
+        self.due
+    }
+
+    /// Returns whether a packet is due. If so, moves on to the due time of the next packet.
     pub(crate) fn is_due(&mut self, now: Moment) -> bool {
         if now < self.due {
             return false;
@@ -34,7 +39,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Returns how many packets are due at each of these times.
+    /// Returns how many packets are sent at each of these times, if as many are sent as are due.
     fn due(catch_up: u64, times: &[u64]) -> Vec<usize> {
         let mut pace = Pace::new(Moment(100), 10, catch_up);
         let count = |time: &u64| (0..1000).take_while(|_| pace.is_due(Moment(*time))).count();

@@ -1,4 +1,5 @@
-//! A measurement as a whole: the tests of a plan, one after the other, on one session.
+//! Runs a whole measurement: the tests of a plan, one after the other, in one session with the
+//! switch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,11 +19,11 @@ use crate::{
     slow_path, sustained, timeouts, updates,
 };
 
-/// The tests that are made, and the entries that they use.
+/// The tests that a measurement consists of, and the entries that they use.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The largest number of different entries that are made for the measured table. The P4Runtime
-    /// test of effects is not limited by it; it brings entries of its own.
+    /// The largest number of different entries that are generated for the measured table. It does
+    /// not apply to the test of effects over P4Runtime, which brings its own entries.
     pub entries: u64,
     /// The settings of the test of updates; `None` to leave it out.
     pub updates: Option<updates::Settings>,
@@ -30,13 +31,14 @@ pub struct Plan {
     pub sustained: Option<sustained::Settings>,
     /// The settings of the test of reads; `None` to leave it out.
     pub reads: Option<reads::Settings>,
-    /// The settings of the test of a counter's age; `None` to leave it out. It is made if the
-    /// [`Target`] has packets, and if they are counted.
+    /// The settings of the test of a counter's age; `None` to leave it out. The test needs packets
+    /// in the [`Target`] that a counter counts.
     pub counters: Option<counters::Settings>,
     /// The settings of the test of the table's capacity; `None` to leave it out.
     pub capacity: Option<capacity::Settings>,
     /// The settings of the packets that pass through the switch during the tests of updates, reads
-    /// and capacity; `None` to make these without packets. The packets are part of the [`Target`].
+    /// and capacity; `None` to run these tests without packets. The packets themselves are part of
+    /// the [`Target`].
     pub background: Option<background::Settings>,
     /// The settings of the test of effects on packets; `None` to leave it out. The packets are part
     /// of the [`Target`].
@@ -47,18 +49,18 @@ pub struct Plan {
     /// The settings of the test of digests; `None` to leave it out. The packets are part of the
     /// [`Target`].
     pub digests: Option<digests::Settings>,
-    /// The settings of the test of hand-overs between controllers; `None` to leave it out. It is
-    /// made for P4Runtime switches.
+    /// The settings of the test of hand-overs between controllers; `None` to leave it out. It
+    /// applies to P4Runtime switches only.
     pub roles: Option<roles::Settings>,
-    /// The settings of the test of timeouts; `None` to leave it out. It is made for OpenFlow
-    /// switches and for P4Runtime tables with idle timeouts.
+    /// The settings of the test of timeouts; `None` to leave it out. It applies to OpenFlow
+    /// switches, and to P4Runtime tables with idle timeouts.
     pub timeouts: Option<timeouts::Settings>,
     /// The settings of the test of meters; `None` to leave it out.
     pub meters: Option<meters::Settings>,
     /// The settings of the test of groups; `None` to leave it out.
     pub groups: Option<groups::Settings>,
-    /// The settings of the test that commits a pipeline; `None` to leave it out. It is made for
-    /// P4Runtime switches, with packets if the [`Target`] has some.
+    /// The settings of the test that commits a pipeline; `None` to leave it out. It applies to
+    /// P4Runtime switches. If the [`Target`] has packets, they are sent during the commits.
     pub commits: Option<commits::Settings>,
 }
 
@@ -67,44 +69,46 @@ pub struct Plan {
 pub enum Protocol {
     /// P4Runtime.
     P4Runtime {
-        /// The version that the switch implements; `None` if it does not say so.
+        /// The version of P4Runtime that the switch implements; `None` if the switch does not
+        /// report it.
         version: Option<String>,
     },
     /// OpenFlow.
     OpenFlow {
-        /// The version that was negotiated.
+        /// The version that was negotiated with the switch.
         version: Version,
         /// The datapath id of the switch.
         datapath_id: Option<DatapathId>,
-        /// The manufacturer, hardware and software that the switch names, if it does.
+        /// The manufacturer, hardware and software that the switch reports; `None` if it reports
+        /// none.
         description: Option<String>,
     },
 }
 
-/// The table that was measured.
+/// The table that was measured, and how the switch was reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The protocol.
+    /// The protocol of the control channel.
     pub protocol: Protocol,
     /// The fully qualified name of the table.
     pub table: String,
-    /// The number of entries that the program declares, or the switch reports, for the table;
-    /// `None` if there is none.
+    /// The number of entries that the table can hold, as the program declares or the switch reports
+    /// it; `None` if neither does.
     pub size: Option<u64>,
     /// The key fields of the table, each with its match kind and width, such as
-    /// `hdr.ipv4.dst: lpm, 32 bits`. Empty for OpenFlow with the flows of a file, which may match
+    /// `hdr.ipv4.dst: lpm, 32 bits`. Empty for OpenFlow flows of a user's file, which may match
     /// different fields.
     pub keys: Vec<String>,
-    /// The fully qualified names of the actions of the entries, separated by commas.
+    /// The fully qualified names of the actions that the entries use, separated by commas.
     pub action: String,
-    /// Whether a modification changes entries. Otherwise their action has no parameters, or all
-    /// entries of a file have the same ones.
+    /// Whether a modification changes an entry. It does not if the entries' action has no
+    /// parameters, or if all entries of a user's file have the same action and parameters.
     pub is_modifiable: bool,
-    /// The file whose entries are used; `None` for made entries.
+    /// The user's file that the entries come from; `None` for generated entries.
     pub own_file: Option<OwnFile>,
     /// The number of entries that the table had before the measurement.
     pub present: usize,
-    /// The number of entries that the measurement could use.
+    /// The number of entries that the measurement was able to use.
     pub usable: usize,
 }
 
@@ -126,35 +130,38 @@ pub struct Outcome {
     pub capacity: Vec<capacity::Measured>,
     /// The effects of updates on packets; `None` if they were not measured.
     pub effects: Option<live::Measured>,
-    /// The slow path; `None` if it was not measured.
+    /// The rates and delays of packets between the switch and its controller; `None` if they were
+    /// not measured.
     pub slow_path: Option<slow_path::Measured>,
-    /// The digests; `None` if they were not measured, and for OpenFlow.
+    /// The delivery of digests; `None` if it was not measured, and for OpenFlow.
     pub digests: Option<digests::Measured>,
-    /// The hand-overs between controllers; `None` if they were not measured, and for OpenFlow.
+    /// The times of hand-overs between controllers; `None` if they were not measured, and for
+    /// OpenFlow.
     pub roles: Option<roles::Measured>,
-    /// The timeouts of entries; empty if they were not measured, or the table has none.
+    /// The accuracy of the entries' timeouts; empty if it was not measured, or the table has no
+    /// timeouts.
     pub timeouts: Vec<timeouts::Timed>,
-    /// The meters; `None` if they were not measured.
+    /// The rates and bursts of meters; `None` if they were not measured.
     pub meters: Option<meters::Measured>,
-    /// The groups; `None` if they were not measured.
+    /// The distribution of flows over the members of groups; `None` if it was not measured.
     pub groups: Option<groups::Measured>,
     /// The commits of a pipeline; `None` if they were not measured.
     pub commits: Option<commits::Measured>,
-    /// The number of OpenFlow errors that came after the barrier reply that should have followed
-    /// them; always 0 for P4Runtime.
+    /// The number of OpenFlow errors that the switch sent too late: after the barrier reply that
+    /// confirms the message which caused the error. Always 0 for P4Runtime.
     pub late_errors: u64,
-    /// The reasons why tests were left out.
+    /// The reasons why tests were left out, as sentences.
     pub notes: Vec<String>,
-    /// The reasons why tests failed, or why the switch was not left as it was found; empty if
-    /// everything went well.
+    /// The reasons why tests failed, or why the switch could not be restored, as sentences. Empty
+    /// if everything went well.
     pub failures: Vec<String>,
 }
 
-/// Makes the tests of a plan. If `stop` is set, ends soon with the results until then. In all
-/// cases the entries of the measurement are removed from the switch.
+/// Runs the tests of a plan. If `stop` is set, ends soon and returns the results so far. In all
+/// cases, the entries of the measurement are removed from the switch.
 ///
 /// # Errors
-/// Returns an error if no test can be made. A test that fails is reported in the outcome, and the
+/// Returns an error if no test can be run. A test that fails is reported in the outcome, and the
 /// tests after it are left out.
 pub fn measure(
     target: &Target,
@@ -223,13 +230,13 @@ pub fn measure(
     })
 }
 
-/// The makers of entries for the further tables of two tests.
+/// The makers of entries for the other tables that the tests of updates and of capacity measure.
 struct Others {
     updates: Vec<EntryMaker>,
     capacity: Vec<EntryMaker>,
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 struct Course<'a> {
     target: &'a Target,
     plan: &'a Plan,
@@ -268,8 +275,8 @@ impl Course<'_> {
         }
         if let (Some(settings), false) = (&plan.counters, is_stopped()) {
             outcome.counters = self.counters(session, settings, watch).await?;
-            if let (None, Target::P4Runtime { traffic: Some(traffic), .. }) =
-                (&outcome.counters, self.target)
+            if let (None, Target::P4Runtime { traffic: Some(traffic), .. }, false) =
+                (&outcome.counters, self.target, is_stopped())
             {
                 outcome.notes.push(format!(
                     "counter: Table {} has no direct counter of packets, so the age of a counter was not measured.",
@@ -376,7 +383,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Fills the other tables, one after the other, and turns to the first table again.
+    /// Measures the capacity of the other tables, one after the other, and then returns to the
+    /// session's first table.
     async fn other_capacities(
         &self,
         session: &mut Session,
@@ -401,8 +409,8 @@ impl Course<'_> {
         Ok(())
     }
 
-    /// Opens the packets that pass through the switch during a test. If the switch does not take
-    /// their entries, the test is made without them, and a note says so.
+    /// Inserts the entries of the background packets for a test. If the switch refuses them,
+    /// returns `None` and adds a note, so that the test runs without packets.
     async fn background(
         &self,
         session: &mut Session,
@@ -439,16 +447,16 @@ impl Course<'_> {
         let mut step = |done, of| watch.step("counter", done, of);
         let numbers = session.numbers().to_vec();
         let wanted = counters::Wanted { settings, stop, progress: &mut step };
-        match (session.channel(), self.target) {
+        let found = match (session.channel(), self.target) {
             (Channel::P4Runtime(channel), Target::P4Runtime { traffic: Some(traffic), .. }) => {
-                counters::over_p4runtime(&channel.client, traffic, wanted).await
+                counters::over_p4runtime(&channel.client, traffic, wanted).await?
             }
             (Channel::OpenFlow(channel), Target::OpenFlow { ports: Some(ports), .. }) => {
-                let found = counters::over_openflow(channel, ports, &numbers, wanted);
-                found.await.map(Some)
+                Some(counters::over_openflow(channel, ports, &numbers, wanted).await?)
             }
-            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => Ok(None),
-        }
+            (Channel::P4Runtime(_) | Channel::OpenFlow(_), _) => None,
+        };
+        Ok(found.filter(|found| is_final(found, stop)))
     }
 
     async fn meters(
@@ -542,7 +550,13 @@ impl Course<'_> {
     }
 }
 
-/// Deletes the entries of the packets that passed during a test, and returns what the test found.
+/// Returns whether the counter had enough time to count all packets. If the test was stopped early,
+/// packets that are not counted are not a fault of the switch.
+fn is_final(found: &counters::Measured, stop: &AtomicBool) -> bool {
+    found.has_settled() || !stop.load(Ordering::Relaxed)
+}
+
+/// Deletes the entries of the background packets after a test, and returns the test's result.
 async fn closed<T>(
     packets: Option<Background>,
     session: &mut Session,
@@ -608,7 +622,7 @@ fn of_openflow(channel: &OpenFlowChannel) -> Subject {
     }
 }
 
-/// Returns the name of a match kind in P4.
+/// Returns the name of a match kind in the P4 language.
 fn kind_name(kind: &MatchKind) -> &str {
     match kind {
         MatchKind::Exact => "exact",
@@ -617,5 +631,18 @@ fn kind_name(kind: &MatchKind) -> &str {
         MatchKind::Range => "range",
         MatchKind::Optional => "optional",
         MatchKind::Other(name) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_that_a_stopped_test_did_not_wait_for_are_not_held_against_a_counter() {
+        let of = |counted| counters::Measured { arrived: 5, counted, ..Default::default() };
+        let [goes_on, stopped] = [false, true].map(AtomicBool::new);
+        assert!(is_final(&of(4), &goes_on) && is_final(&of(5), &stopped));
+        assert!(!is_final(&of(4), &stopped));
     }
 }

@@ -1,5 +1,5 @@
-//! The rate of reads: how many entries of a table, and how many of their counters, a switch sends
-//! in a second, and what that costs packets which pass through it meanwhile.
+//! The rate of reads: how many entries of a table, and how many of their counters, a switch returns
+//! per second, and what reading costs the packets that pass through it meanwhile.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -16,46 +16,47 @@ use crate::window::{BUSY, Operation, Shape, Work, processor_time};
 /// The number of updates in a request that fills the table.
 const BATCH: usize = 100;
 
-/// The settings of the test.
+/// The settings of the test of reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The largest number of entries that are inserted before the table is read.
     pub entries: usize,
     /// The number of rounds.
     pub rounds: u32,
-    /// The time for which the table is read in each round. A read that has begun is completed.
+    /// The time for which the table is read in each round. A read that has begun is finished.
     pub time: Duration,
 }
 
 /// The measured rate of reads of all entries of a table.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The number of entries that the table had while it was read, as the controller counts them.
+    /// The number of entries that the controller had inserted when the table was read.
     pub expected: usize,
-    /// The entries per second of each round.
+    /// The rate at which entries were returned in each round, in entries per second.
     pub rates: Vec<f64>,
-    /// The number of reads that had another number of entries than expected.
+    /// The number of reads that did not return the expected number of entries.
     pub wrong: usize,
     /// The number of all reads.
     pub reads: usize,
-    /// The packets that passed through the switch during the reads, and before each round; `None`
-    /// without packets.
+    /// The packets that passed through the switch before and during each round; `None` without
+    /// packets.
     pub packets: Option<Cost>,
-    /// Whether this program was the limit in most rounds: its thread, which decodes the entries,
-    /// ran nearly all the time.
+    /// Whether this program was the limit in most rounds, because the thread that decodes the
+    /// entries ran nearly all the time.
     pub is_limited_here: bool,
-    /// What TCP showed of the connection in all rounds; `None` if the kernel does not tell.
+    /// What the TCP connections showed in all rounds about the side that was the limit; `None` if
+    /// the kernel does not report it.
     pub transport: Option<Evidence>,
     /// The reads of direct counters; `None` if the table has none.
     pub counters: Option<CounterReads>,
 }
 
-/// The reads of the direct counters of all entries.
+/// The result of reading the direct counters of all entries of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CounterReads {
-    /// The counters per second of each round.
+    /// The rate at which counters were returned in each round, in counters per second.
     pub rates: Vec<f64>,
-    /// The number of reads that had another number of counters than the table has entries.
+    /// The number of reads that did not return as many counters as the table has entries.
     pub wrong: usize,
     /// The number of all reads.
     pub reads: usize,
@@ -63,7 +64,7 @@ pub struct CounterReads {
     pub refusal: Option<String>,
 }
 
-/// The part of the table that is read.
+/// What a read requests: the entries of the table, or their direct counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Entries,
@@ -71,7 +72,7 @@ enum Part {
 }
 
 impl Measured {
-    /// Returns the part that limited the rate.
+    /// Returns the side that limited the rate of reads: this program, the switch or the network.
     #[must_use]
     pub fn limit(&self) -> Limit {
         match self.is_limited_here {
@@ -81,8 +82,8 @@ impl Measured {
     }
 }
 
-/// Inserts entries, reads the whole table repeatedly, and deletes the entries. With `background`,
-/// packets pass for the time of a round before each round, and during it.
+/// Inserts entries, reads the whole table again and again, and deletes the entries. With
+/// `background`, packets pass during each round, and before it for the same time.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
@@ -143,7 +144,8 @@ pub(crate) async fn measure(
     Ok(measured)
 }
 
-/// Reads the counters of a table of `expected` entries. A switch that refuses is asked only once.
+/// Reads the counters of a table of `expected` entries again and again. Stops at the first read
+/// that the switch refuses.
 async fn counters(
     session: &mut Session,
     expected: usize,
@@ -171,21 +173,22 @@ async fn counters(
     Ok(found)
 }
 
-/// The reads of one round.
+/// The result of the reads of one round.
 #[derive(Default)]
 struct Reading {
     entries: usize,
     reads: usize,
     wrong: usize,
-    /// The time in seconds.
+    /// The duration of the round in seconds.
     time: f64,
-    /// The processor time of this thread in seconds.
+    /// The processor time that this thread used, in seconds.
     processor: f64,
     transport: Option<Evidence>,
 }
 
 impl Reading {
-    /// Reads a part of a table of `expected` entries again and again for some time.
+    /// Reads the entries or the counters of a table of `expected` entries again and again for some
+    /// time.
     async fn make(
         session: &mut Session,
         part: Part,

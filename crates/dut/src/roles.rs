@@ -1,9 +1,8 @@
-//! Hand-overs between the controllers of a P4Runtime switch: how long it takes until another
-//! controller may write, and whether the earlier primary can still write then (P4Runtime 1.5,
-//! section 5.3).
+//! Hand-overs between controllers of a P4Runtime switch: how long it takes until another controller
+//! may write, and whether the former primary can still write then (P4Runtime 1.5, section 5.3).
 //!
-//! In a round, a second controller displaces the primary by a higher election id while the primary
-//! writes without a pause. Then the second controller leaves, and the first, which is a backup,
+//! In each round, a second controller with a higher election id takes over while the primary writes
+//! without a pause. Then the second controller leaves, and the first, which has been a backup,
 //! becomes primary again.
 
 use std::sync::Arc;
@@ -19,47 +18,49 @@ use crate::error::DutError;
 use crate::session::{Device, P4RuntimeChannel};
 use crate::window::{Operation, TIMEOUT};
 
-/// The time for which the primary writes before it is displaced.
+/// The time for which the primary writes before the second controller takes over.
 const BEFORE: Duration = Duration::from_millis(20);
-/// The time for which the displaced primary goes on writing.
+/// The time for which the former primary goes on writing after it was displaced.
 const AFTER: Duration = Duration::from_millis(50);
 
-/// The settings of the test.
+/// The settings of the test of hand-overs between controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The number of rounds.
     pub rounds: u32,
 }
 
-/// A primary that was displaced by a controller with a higher election id. All times begin when the
-/// second controller sent its arbitration.
+/// A takeover, in which a second controller with a higher election id displaces the primary. All
+/// times count from when the second controller sent its arbitration request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takeover {
-    /// The time until the second controller was notified that it is the primary.
+    /// The time until the switch notified the second controller that it is the primary.
     pub primary: Duration,
-    /// The time until the first write of the second controller was accepted.
+    /// The time until the switch accepted the first write of the second controller.
     pub write: Duration,
-    /// The time until the first controller was notified that it is a backup; `None` if it was not
-    /// notified in time.
+    /// The time until the switch notified the first controller that it is a backup; `None` if it
+    /// did not in time.
     pub backup: Option<Duration>,
-    /// The number of writes that the first controller sent after the second was notified that it is
-    /// the primary.
+    /// The number of writes that the first controller sent after the switch had notified the second
+    /// that it is the primary.
     pub later: u64,
-    /// The number of these writes that the switch accepted, which it must refuse.
+    /// The number of these later writes that the switch accepted although it must refuse them.
     pub accepted: u64,
-    /// The time from when the second controller was notified until the latest of the accepted
-    /// writes was sent; `None` if there is none.
+    /// The time from the notification of the second controller until the last of these wrongly
+    /// accepted writes was sent; `None` if there was none.
     pub accepted_for: Option<Duration>,
 }
 
-/// A primary that left. All times begin when its stream was ended.
+/// A fail-over, in which the primary leaves and its backup becomes primary. All times count from
+/// when the primary ended its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailOver {
-    /// The time until the backup was notified that there is no primary.
+    /// The time until the switch notified the backup that there is no primary.
     pub notice: Duration,
-    /// The time until the backup, which arbitrates then, was notified that it is the primary.
+    /// The time until the switch notified the backup that it is the primary, for which the backup
+    /// asked after the first notification.
     pub primary: Duration,
-    /// The time until its first write was accepted.
+    /// The time until the switch accepted the first write of the new primary.
     pub write: Duration,
 }
 
@@ -72,9 +73,9 @@ pub struct Measured {
     pub fail_overs: Vec<FailOver>,
 }
 
-/// Measures hand-overs between the controller of a session and a second one. The session's
-/// controller is the primary at the end, also after an error if the switch permits it. `numbers`
-/// are three entries that the switch does not have.
+/// Measures hand-overs between the controller of a session and a second one. At the end the
+/// session's controller is the primary again, also after an error if the switch permits it.
+/// `numbers` are three entries that are not in the switch.
 pub(crate) async fn measure(
     channel: &mut P4RuntimeChannel,
     device: &Device,
@@ -104,7 +105,7 @@ pub(crate) async fn measure(
     Ok(measured)
 }
 
-/// The second controller, before it arbitrates.
+/// The second controller, while it is not connected as a primary.
 struct Second {
     client: Client,
     election_id: ElectionId,
@@ -148,8 +149,8 @@ async fn hand_over(
     let taking = async {
         let stream = client.become_primary("", election_id, TIMEOUT).await?;
         let primary = clock.elapsed();
-        write_until_accepted(&client, &second_pair).await?;
-        Ok::<_, DutError>((stream, primary, clock.elapsed()))
+        let write = write_until_accepted(&client, &second_pair, clock).await?;
+        Ok::<_, DutError>((stream, primary, write))
     };
     let is_backup = |standing| matches!(standing, Standing::Backup { .. });
     let displaced = async {
@@ -181,8 +182,7 @@ async fn hand_over(
     let notice = clock.elapsed();
     channel.become_primary_after(election_id).await?;
     let primary = clock.elapsed();
-    write_until_accepted(&channel.client, &third_pair).await?;
-    let write = clock.elapsed();
+    let write = write_until_accepted(&channel.client, &third_pair, clock).await?;
     let fail_over =
         FailOver { notice: notice - begin, primary: primary - begin, write: write - begin };
     // The displaced primary may have left its entry.
@@ -192,7 +192,7 @@ async fn hand_over(
     }
 }
 
-/// Ends the writer when it is dropped.
+/// A flag that ends the writing thread when it is dropped.
 #[derive(Default)]
 struct Over(Arc<AtomicBool>);
 
@@ -202,13 +202,13 @@ impl Drop for Over {
     }
 }
 
-/// A write of the primary.
+/// A write that the primary sent.
 struct Written {
     sent: Duration,
     is_accepted: bool,
 }
 
-/// A primary that inserts and deletes an entry again and again.
+/// The first controller, as the primary that inserts and deletes an entry again and again.
 struct Writer {
     client: Client,
     updates: [v1::Update; 2],
@@ -235,29 +235,32 @@ impl Writer {
     }
 }
 
-/// Inserts an entry again and again until the switch accepts it, and deletes it.
+/// Inserts an entry again and again until the switch accepts it, and then deletes it. Returns the
+/// time since `clock` at which the insertion was accepted.
 async fn write_until_accepted(
     client: &Client,
     [insert, delete]: &[v1::Update; 2],
-) -> Result<(), DutError> {
+    clock: Instant,
+) -> Result<Duration, DutError> {
     let mut client = client.clone();
     let begin = Instant::now();
-    loop {
+    let accepted = loop {
         match client.write(vec![insert.clone()], Atomicity::ContinueOnError).await {
-            Ok(()) => break,
+            Ok(()) => break clock.elapsed(),
             Err(error) if begin.elapsed() > TIMEOUT => return Err(failed(&error)),
             Err(_) => {}
         }
-    }
+    };
     let deleted = client.write(vec![delete.clone()], Atomicity::ContinueOnError).await;
-    deleted.map_err(|error| failed(&error))
+    deleted.map(|()| accepted).map_err(|error| failed(&error))
 }
 
 fn failed(error: &WriteError) -> DutError {
     DutError::Request { what: "Write", cause: error.to_string() }
 }
 
-/// Waits until a controller is notified of a standing.
+/// Waits until the switch notifies a controller that it has an expected standing, such as primary
+/// or backup.
 async fn notified(
     receiver: &mut StreamReceiver,
     is_expected: impl Fn(Standing) -> bool,

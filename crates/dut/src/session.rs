@@ -1,5 +1,5 @@
-//! The session of a measurement: the control channel of the switch, and the entries that the
-//! measurement has left in the switch.
+//! The session of a measurement: the control channel to the switch, and the record of the entries
+//! that the measurement has inserted into it.
 
 mod openflow;
 mod p4runtime;
@@ -31,12 +31,12 @@ pub(crate) use self::p4runtime::{
     P4RuntimeChannel, Stream, read_entities, refused_write, take_messages, wire, write_updates,
 };
 
-/// The number of flows that are made for tests which do not use those of a file.
+/// The number of flows that are generated for tests that cannot use the flows of a user's file.
 const LENT: u64 = 10_000;
-/// The time to wait for a further connection of an OpenFlow switch. Open vSwitch tries again at
-/// intervals of up to 8 s.
+/// The time to wait for another connection of an OpenFlow switch. Open vSwitch retries at intervals
+/// of up to 8 s.
 const CONNECTS: Duration = Duration::from_secs(15);
-/// The number of updates in one request of [`Session::restore`].
+/// The number of updates in each request of [`Session::restore`].
 const RESTORED: usize = 100;
 
 /// A device that is to be measured over P4Runtime.
@@ -44,24 +44,24 @@ const RESTORED: usize = 100;
 pub struct Device {
     /// The address of the P4Runtime server, as `host:port`.
     pub address: String,
-    /// The device at the server.
+    /// The identifier of the device at the server.
     pub device_id: u64,
-    /// The TLS identity and roots. `None` connects without TLS.
+    /// The client's TLS identity and the trusted roots; `None` to connect without TLS.
     pub tls: Option<ClientTls>,
 }
 
-/// The place at which an OpenFlow switch connects, and the flows that are made for it.
+/// The address at which an OpenFlow switch is awaited, and the flows that are used with it.
 #[derive(Clone, Debug)]
 pub struct Listening {
-    /// The address that is listened on. With port 0 the system chooses a port.
+    /// The address to listen on. With port 0, the system chooses a port.
     pub address: SocketAddr,
-    /// The versions that are offered to the switch; both if there is none.
+    /// The OpenFlow versions that are offered to the switch; if empty, all supported versions.
     pub versions: Vec<Version>,
-    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    /// The server's certificates, for TLS with client authentication; `None` for plain TCP.
     pub tls: Option<ServerTls>,
-    /// The fields that flows match.
+    /// The fields that generated flows match.
     pub matching: FlowMatch,
-    /// The flows of a file, which the tests of the table use instead of made ones.
+    /// The flows of a user's file, which the tests of the table use instead of generated ones.
     pub flows: Option<Arc<OwnFlows>>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Channel {
 }
 
 impl Channel {
-    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    /// Returns the addresses of the TCP connections over which the next series of requests is sent.
     fn addresses(&self) -> Vec<Addresses> {
         match self {
             Self::P4Runtime(channel) => channel.addresses(),
@@ -81,12 +81,13 @@ impl Channel {
     }
 }
 
-/// A trial that was made.
+/// The result of running a trial of the search for the sustained rate.
 pub(crate) struct Tried {
     pub(crate) trial: Trial,
-    /// The share of the schedule's time during which this thread ran.
+    /// The share of the schedule's duration in which this thread was running rather than waiting.
     pub(crate) busy: f64,
-    /// What TCP showed of the connection; `None` if the kernel does not tell.
+    /// What the TCP connections showed about the limiting side during the trial; `None` if the
+    /// kernel does not report it.
     pub(crate) transport: Option<Evidence>,
 }
 
@@ -95,47 +96,50 @@ pub(crate) struct Session {
     channel: Channel,
     /// The number of entries that the table had before the measurement.
     present: usize,
-    /// The entries that can be inserted: none of them is in the table before the measurement.
+    /// The entries that tests may insert. None of them was in the table before the measurement.
     numbers: Vec<EntryNumber>,
-    /// The entries that tests may write which do not use those of the file; `None` if they write
-    /// the same.
+    /// The entries for tests that cannot use those of a user's file; `None` if these tests use the
+    /// entries in `numbers` too.
     lendable: Option<Vec<EntryNumber>>,
-    /// The entries of this measurement that may be in the table.
+    /// The entries that this measurement has inserted, as far as they may still be in the table.
     owned: BTreeSet<EntryNumber>,
-    /// The largest number of entries that are used of a table.
+    /// The largest number of entries that the measurement uses in any table.
     most: u64,
-    /// The tables that did not have as many entries as before when another one was turned to.
+    /// The tables that did not have their original number of entries again when the measurement
+    /// moved on to another table.
     differences: Vec<Difference>,
 }
 
-/// A table with another number of entries than before the measurement.
+/// A table that does not have its original number of entries again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Difference {
     /// The name of the table.
     pub(crate) table: String,
-    /// The number of entries that were added; negative if entries are missing.
+    /// The number of entries that the table has more than before the measurement; negative if it
+    /// has fewer.
     pub(crate) more: i64,
 }
 
-/// The entries for a load: those with which the table is filled beforehand, and those that can be
-/// inserted then.
+/// The entries for a load of updates: those that are inserted beforehand to fill the table, and
+/// those that the load may insert then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
     pub(crate) filled: Vec<EntryNumber>,
     pub(crate) free: Vec<EntryNumber>,
 }
 
-/// The entries of a session before some of them were set aside.
+/// The state of a session before entries were set aside with `set_keys_aside` or `set_flows_aside`.
+/// It is needed to take them back.
 pub(crate) struct Aside {
     numbers: Vec<EntryNumber>,
-    /// The number of entries in the table of the session that were set aside.
+    /// The number of entries in the session's table that were set aside.
     count: usize,
 }
 
 impl Session {
-    /// Connects to a P4Runtime switch, and prepares entries of a table: the one with the given name
-    /// or alias, or the largest suitable one. At most `entries` entries are used. With a file, its
-    /// entries are used.
+    /// Connects to a P4Runtime switch and chooses the table to measure: the one with the given name
+    /// or alias, or the largest suitable one. At most `entries` entries are used; they are those of
+    /// the file `own` if there is one, and otherwise generated.
     ///
     /// # Errors
     /// See [`DutError`].
@@ -152,8 +156,8 @@ impl Session {
         Ok(Self::of(Channel::P4Runtime(Box::new(channel)), present, numbers, entries))
     }
 
-    /// Waits for an OpenFlow switch, and prepares flows of its first table. At most `entries` flows
-    /// are used.
+    /// Waits for an OpenFlow switch to connect, and prepares at most `entries` flows for one of its
+    /// tables.
     ///
     /// # Errors
     /// See [`DutError`].
@@ -175,15 +179,17 @@ impl Session {
         Ok(Self { lendable, ..session })
     }
 
-    /// Creates the session of a channel whose table has `present` entries. The entries `numbers` can
-    /// be inserted into that table, and at most `most` entries are used of any table.
+    /// Creates the session of a channel whose table already has `present` entries. The measurement
+    /// may insert the entries `numbers` into that table, and uses at most `most` entries of any
+    /// table.
     fn of(channel: Channel, present: usize, numbers: Vec<EntryNumber>, most: u64) -> Self {
         let (owned, differences) = (BTreeSet::new(), Vec::new());
         Self { channel, present, numbers, lendable: None, owned, most, differences }
     }
 
-    /// Turns to another table of a P4Runtime switch, after the entries of this measurement are
-    /// removed from the present one. Returns the maker of the entries until now.
+    /// Removes the entries of this measurement from the present table of a P4Runtime switch, and
+    /// makes another table the one that is measured. Returns the maker of entries of the previous
+    /// table.
     ///
     /// # Errors
     /// Returns an error if a request fails as a whole.
@@ -200,14 +206,14 @@ impl Session {
         Ok(before)
     }
 
-    /// Returns the tables that did not have as many entries as before when another one was turned
-    /// to.
+    /// Returns the tables that did not have their original number of entries again when the
+    /// measurement moved on to another table.
     pub(crate) fn differences(&self) -> &[Difference] {
         &self.differences
     }
 
-    /// Returns the answer with which the switch refuses an atomicity that it does not implement;
-    /// `None` if it implements it.
+    /// Tests whether the switch implements an atomicity of requests. Returns the answer with which
+    /// the switch refuses it; `None` if it implements it.
     pub(crate) async fn refusal_of(
         &mut self,
         atomicity: BatchAtomicity,
@@ -221,9 +227,9 @@ impl Session {
         }
     }
 
-    /// Connects controllers until there are `count`: primaries of further roles over P4Runtime,
-    /// further connections of the switch over OpenFlow. Returns why the switch does not take one of
-    /// them; `None` if it takes all.
+    /// Connects further controllers until there are `count`: over P4Runtime, primaries of other
+    /// roles; over OpenFlow, further connections of the switch. Returns the reason why the switch
+    /// does not accept one of them; `None` if it accepts all.
     pub(crate) async fn connect(
         &mut self,
         count: usize,
@@ -239,7 +245,7 @@ impl Session {
         }
     }
 
-    /// Lets `count` of the connected controllers send the requests of the next series.
+    /// Sets the number of connected controllers that send the requests of the next series.
     pub(crate) fn activate(&mut self, count: usize) {
         match &mut self.channel {
             Channel::P4Runtime(channel) => channel.activate(count),
@@ -247,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Ends the connections of all controllers but the first.
+    /// Disconnects all controllers except the first.
     pub(crate) fn disconnect_others(&mut self) {
         match &mut self.channel {
             Channel::P4Runtime(channel) => channel.disconnect_others(),
@@ -260,7 +266,8 @@ impl Session {
         &mut self.channel
     }
 
-    /// Returns the number of entries that the table can have as far as the switch says.
+    /// Returns the number of entries that the table can hold, if the switch or its program declares
+    /// it.
     pub(crate) fn size(&self) -> Option<u64> {
         match &self.channel {
             Channel::P4Runtime(channel) => channel.maker().table().size,
@@ -279,7 +286,7 @@ impl Session {
         LoadedTable { name, kind, size: self.size() }
     }
 
-    /// Returns the file whose entries are used; `None` for made entries.
+    /// Returns the user's file that the entries come from; `None` for generated entries.
     pub(crate) fn own_file(&self) -> Option<OwnFile> {
         match &self.channel {
             Channel::P4Runtime(channel) => channel.maker().own_file(),
@@ -287,8 +294,8 @@ impl Session {
         }
     }
 
-    /// Returns the error for a test that needs `least` entries or more, which the table cannot
-    /// have, or the file does not.
+    /// Returns the error for a test that needs at least `least` entries, which the table cannot
+    /// hold or the user's file does not have.
     pub(crate) fn too_few(&self, test: &'static str, least: usize) -> DutError {
         match self.own_file() {
             Some(OwnFile { name: file, .. }) => {
@@ -303,12 +310,13 @@ impl Session {
         self.present
     }
 
-    /// Returns the entries that can be inserted.
+    /// Returns the entries that tests may insert.
     pub(crate) fn numbers(&self) -> &[EntryNumber] {
         &self.numbers
     }
 
-    /// Writes updates of entries, of which the switch refuses each on its own.
+    /// Writes updates of entries in several requests. If the switch refuses an update, the other
+    /// updates of its request are carried out nevertheless.
     pub(crate) async fn write(
         &mut self,
         work: Work<'_>,
@@ -318,7 +326,8 @@ impl Session {
         self.write_with(BatchAtomicity::ContinueOnError, work, shape, stop).await
     }
 
-    /// Writes updates of entries in requests with an atomicity, which OpenFlow does not have.
+    /// Writes updates of entries in several requests with this atomicity. OpenFlow ignores the
+    /// atomicity.
     pub(crate) async fn write_with(
         &mut self,
         atomicity: BatchAtomicity,
@@ -350,9 +359,9 @@ impl Session {
         Ok(phase)
     }
 
-    /// Returns the number of accepted entries that an OpenFlow switch still does not list after a
-    /// second. Such a switch reports only errors, so a lost entry shows in no answer. Returns
-    /// `None` for P4Runtime, where the answer covers every update.
+    /// Returns the number of entries that an OpenFlow switch accepted but does not list even after
+    /// a second. OpenFlow has no positive answer to a single flow-mod, so a lost entry shows only
+    /// in this way. Returns `None` for P4Runtime, where the switch answers each update.
     pub(crate) fn missing(&mut self) -> Result<Option<u64>, DutError> {
         match &mut self.channel {
             Channel::P4Runtime(_) => Ok(None),
@@ -360,8 +369,8 @@ impl Session {
         }
     }
 
-    /// Returns the entries that can be inserted without exceeding the declared size of the table. A
-    /// tenth of the size is left free.
+    /// Returns the entries that can be inserted while a tenth of the table's declared size stays
+    /// free.
     pub(crate) fn within_size(&self) -> &[EntryNumber] {
         let fits = self.size().map_or(usize::MAX, |size| {
             let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -370,11 +379,11 @@ impl Session {
         self.numbers.get(..fits).unwrap_or(&self.numbers)
     }
 
-    /// Returns the entries with which the table is filled to `occupancy` percent, and those that
-    /// can be inserted then. The percentage is that of the declared size, or of the entries that
-    /// the measurement may use if they are fewer. A tenth of the size is left free, unless the
-    /// table is filled to more than 80 %: then as many entries can be inserted as are a tenth of
-    /// the size.
+    /// Divides the entries of the session into those that fill the table to `occupancy` percent,
+    /// and those that can be inserted after that. The percentage refers to the declared size of the
+    /// table, or to the number of usable entries if that is less. A tenth of the size stays free.
+    /// If the occupancy exceeds 80 %, less stays free, so that entries for a tenth of the size can
+    /// still be inserted.
     pub(crate) fn room(&self, occupancy: u8) -> Room {
         let share = |size: usize, percent: u8| {
             size / 100 * usize::from(percent) + size % 100 * usize::from(percent) / 100
@@ -390,12 +399,14 @@ impl Session {
         Room { filled: filled.to_vec(), free: free.to_vec() }
     }
 
-    /// Begins to look at the connections over which the requests of the next series are sent.
+    /// Starts a thread that observes the TCP connections over which the next series of requests is
+    /// sent.
     pub(crate) fn look_at_connections(&self) -> Option<Sampler> {
         Sampler::start(self.channel.addresses())
     }
 
-    /// Makes a trial with entries of this session. If `stop` is set, no further request is sent.
+    /// Runs a trial of the search for the sustained rate, with entries of this session. If `stop`
+    /// is set, sends no further request.
     pub(crate) async fn run(&mut self, trial: Trial, stop: &AtomicBool) -> Result<Tried, DutError> {
         // Any of them may be in the table when a request fails.
         self.owned.extend(&self.numbers);
@@ -407,18 +418,19 @@ impl Session {
         Ok(Tried { trial, busy, transport: sampler.and_then(Sampler::end) })
     }
 
-    /// Returns the number of entries that the table has too many or too few, when it should have
-    /// `own` entries of this measurement. An OpenFlow switch has a second to list its flows.
+    /// Returns by how many entries the table differs from what it should contain, namely `own`
+    /// entries of this measurement in addition to those from before. An OpenFlow switch has a
+    /// second to list its flows.
     pub(crate) async fn wrong(&mut self, own: usize) -> Result<usize, DutError> {
         match &mut self.channel {
             Channel::P4Runtime(channel) => Ok(channel.count().await?.abs_diff(self.present + own)),
             Channel::OpenFlow(channel) => {
-                Ok(usize::try_from(channel.missing()?).unwrap_or(usize::MAX))
+                Ok(usize::try_from(channel.wrong()?).unwrap_or(usize::MAX))
             }
         }
     }
 
-    /// Deletes all entries of this measurement that may be in the table.
+    /// Deletes all entries of this measurement that may still be in the table.
     pub(crate) async fn empty(&mut self) -> Result<(), DutError> {
         let owned: Vec<EntryNumber> = self.owned.iter().copied().collect();
         let never = AtomicBool::new(false);
@@ -430,8 +442,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns up to `count` entries that the switch does not have, which a test writes without
-    /// this session. They are deleted when the switch is restored.
+    /// Returns up to `count` entries that are not in the switch, for a test that writes them
+    /// through a channel of its own. `restore` deletes them if the test leaves them in the switch.
     pub(crate) fn lend(&mut self, count: usize) -> Vec<EntryNumber> {
         let lendable = self.lendable.as_ref().unwrap_or(&self.numbers);
         let lent: Vec<EntryNumber> = lendable.iter().take(count).copied().collect();
@@ -439,9 +451,9 @@ impl Session {
         lent
     }
 
-    /// Sets entries aside that another part of the measurement has inserted into a P4Runtime switch,
-    /// given by table and key. Until they are taken back, they count as present, and no test
-    /// writes them.
+    /// Sets entries aside that another part of the measurement has inserted into a P4Runtime
+    /// switch. Each is given by its table and key. Until they are taken back, no test writes them,
+    /// and they count as entries from before the measurement.
     pub(crate) fn set_keys_aside(&mut self, keys: &[(u32, Vec<u8>)]) -> Aside {
         let numbers = self.numbers.clone();
         let Channel::P4Runtime(channel) = &self.channel else { return Aside { numbers, count: 0 } };
@@ -458,8 +470,9 @@ impl Session {
         Aside { numbers, count: own.len() }
     }
 
-    /// Sets aside `count` flows that another part of the measurement has inserted into an OpenFlow
-    /// switch. Those in `taken` are flows of this session.
+    /// Sets flows aside that another part of the measurement has inserted into an OpenFlow switch,
+    /// `count` in all. Those in `taken` are among the flows of this session, and no test writes
+    /// them until they are taken back.
     pub(crate) fn set_flows_aside(&mut self, taken: &HashSet<EntryNumber>, count: usize) -> Aside {
         let numbers = self.numbers.clone();
         self.numbers.retain(|number| !taken.contains(number));
@@ -470,7 +483,8 @@ impl Session {
         Aside { numbers, count }
     }
 
-    /// Takes entries back, after they were deleted.
+    /// Makes the entries available again that were set aside, after they were deleted from the
+    /// switch.
     pub(crate) fn take_back(&mut self, aside: Aside) {
         self.numbers = aside.numbers;
         self.present = self.present.saturating_sub(aside.count);
@@ -485,7 +499,7 @@ impl Session {
         }
     }
 
-    /// Reads all entries of the table, and returns their number.
+    /// Reads all entries of the table. Returns how many there are.
     pub(crate) async fn read(&mut self) -> Result<usize, DutError> {
         match &mut self.channel {
             Channel::P4Runtime(channel) => Ok(channel.count().await?),
@@ -493,8 +507,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the table of a P4Runtime switch has direct counters, which are read apart from
-    /// its entries. The statistics of OpenFlow have both.
+    /// Returns whether direct counters can be read separately from the table's entries. This is
+    /// never so for OpenFlow, where the statistics of a flow contain both.
     pub(crate) fn has_counters(&self) -> bool {
         match &self.channel {
             Channel::P4Runtime(channel) => channel.has_counters(),
@@ -502,7 +516,7 @@ impl Session {
         }
     }
 
-    /// Reads the direct counters of all entries of the table, and returns their number.
+    /// Reads the direct counters of all entries of the table. Returns how many there are.
     pub(crate) async fn read_counters(&mut self) -> Result<usize, DutError> {
         match &mut self.channel {
             Channel::P4Runtime(channel) => channel.count_counters().await,
@@ -511,7 +525,7 @@ impl Session {
     }
 
     /// Removes the entries of this measurement from the switch. Returns how many entries the table
-    /// has more than before the measurement, which is negative if it has fewer.
+    /// has more than before the measurement; the number is negative if it has fewer.
     ///
     /// # Errors
     /// Returns an error if a request fails as a whole.

@@ -1,9 +1,11 @@
-//! Measures the slow path of a switch: packets that it passes to its controller, packets that the
-//! controller makes it send, and the reaction to the first packet of a flow.
+//! Measures the slow path of a switch, which is its connection to the controller: packets that it
+//! passes to the controller, packets that the controller makes it send, and the reaction to the
+//! first packet of a flow.
 //!
-//! Rates are measured with a constant number of packets on their way, delays at shares of that rate
-//! by a schedule that does not wait for the switch. One thread sends, looks for arrivals and serves
-//! the control channel, with one monotonic clock.
+//! A rate is measured by keeping a constant number of packets in flight. Delays are measured at
+//! several fractions of that rate, with packets sent by a schedule that does not wait for the
+//! switch. One thread sends packets, checks for arrivals and serves the control channel, with one
+//! monotonic clock.
 
 mod bench;
 mod control;
@@ -35,43 +37,44 @@ pub use self::figures::{Crossing, Load, Measured, Reaction, Updates};
 pub use self::packets::{Packets, ReactiveFlow, Route, Traffic};
 pub use self::tally::Counts;
 
-/// The shares of the measured rate at which delays are measured.
+/// The loads at which delays are measured, as fractions of the measured rate.
 const LOADS: [f64; 3] = [0.1, 0.5, 0.9];
-/// The share at which packets go to the controller while entries are updated.
+/// The load, as a fraction of the measured rate, at which packets go to the controller while
+/// entries are updated.
 const BESIDE_UPDATES: f64 = 0.5;
 
-/// The settings of the test.
+/// The settings of the test of the slow path.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The number of rounds.
     pub rounds: u32,
     /// The time for which packets are sent at each load of a round.
     pub time: Duration,
-    /// The number of packets on their way when a rate is measured.
+    /// The number of packets in flight while a rate is measured.
     pub window: usize,
-    /// The number of first packets in a round to which the controller reacts.
+    /// The number of flows per round to whose first packet the controller reacts.
     pub reactions: u32,
 }
 
 impl Settings {
-    /// Returns the number of flows to whose first packets the controller reacts.
+    /// Returns the number of flows, over all rounds, to whose first packet the controller reacts.
     pub(crate) fn flows(&self) -> usize {
         self.rounds as usize * self.reactions as usize
     }
 }
 
-/// The rounds of a measurement.
+/// The settings and the progress of a measurement.
 pub(crate) struct Rounds<'a> {
     pub(crate) settings: &'a Settings,
-    /// Ends the measurement when it is set.
+    /// A flag that ends the measurement when it is set.
     pub(crate) stop: &'a AtomicBool,
-    /// Called with the number of complete steps, and that of all steps.
+    /// A callback that receives the number of completed steps, and the number of all steps.
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
 /// Measures the slow path of an OpenFlow switch through two ports. `numbers` are the flows to whose
-/// first packets the controller reacts; if the test fails, an entry of one of them may stay in the
-/// switch. The entry that sends packets to the controller is deleted in this case too.
+/// first packets the controller reacts. If the test fails, the entry of one of these flows may stay
+/// in the switch, but not the entry that sends packets to the controller.
 pub(crate) async fn over_openflow(
     channel: &mut OpenFlowChannel,
     ports: &Ports,
@@ -82,7 +85,7 @@ pub(crate) async fn over_openflow(
     through(outlets, channel, numbers, rounds).await
 }
 
-/// Measures an OpenFlow switch through interfaces that are open.
+/// Measures an OpenFlow switch through interfaces that are already open.
 pub(crate) async fn through(
     outlets: Vec<Outlet>,
     channel: &mut OpenFlowChannel,
@@ -118,8 +121,8 @@ pub(crate) async fn through(
     found.map(|found| Measured { is_local, ..found })
 }
 
-/// Measures the slow path of a P4Runtime switch. Deletes the entries of the measurement, and puts
-/// the default entry back, also if the test fails.
+/// Measures the slow path of a P4Runtime switch. Deletes the entries of the measurement and
+/// restores the default entry, also if the test fails.
 pub(crate) async fn over_p4runtime(
     channel: &mut P4RuntimeChannel,
     traffic: &Traffic,
@@ -128,13 +131,13 @@ pub(crate) async fn over_p4runtime(
     through_p4runtime(Outlet::open(&traffic.wires)?, channel, traffic, rounds).await
 }
 
-/// Measures the slow path of a P4Runtime switch through ports that are open, such as ports in memory
-/// of a switch in this process, instead of those that `traffic` names. Becomes the primary controller
-/// of the device for the time, and leaves it as it was found. If `stop` is set, ends soon with the
-/// results until then.
+/// Measures the slow path of a P4Runtime switch through ports that are already open, instead of
+/// those that `traffic` names. The ports may be in memory, for a switch in the same process.
+/// Becomes the primary controller of the device for the time of the measurement, and restores the
+/// state of the device. If `stop` is set, ends soon and returns the results so far.
 ///
 /// # Errors
-/// Returns an error if the switch cannot be measured, or if it was not left as it was found.
+/// Returns an error if the switch cannot be measured or restored.
 pub fn measure_through(
     device: &Device,
     traffic: &Traffic,
@@ -202,7 +205,7 @@ async fn through_p4runtime(
     }
 }
 
-/// Makes all rounds of each direction, and then those of reactions.
+/// Runs all rounds for each direction, and then those for reactions to the first packets of flows.
 async fn measure<C: Control>(
     bench: &mut Bench<'_, C>,
     packets: &Packets<C::Entry>,
@@ -257,9 +260,9 @@ async fn measure<C: Control>(
     Ok(measured)
 }
 
-/// Measures the rate in one direction, and then the delays at several loads, of which one has
-/// updates of the entry `updated` beside it. The rate alone is measured if the test is stopped
-/// meanwhile.
+/// Measures the rate in one direction, and then the delays at several loads. With `updated`, this
+/// entry is inserted and deleted again and again at one of the loads. If the test is stopped
+/// meanwhile, only the rate is returned.
 async fn crossing<C: Control>(
     bench: &mut Bench<'_, C>,
     direction: Direction,
@@ -299,7 +302,7 @@ async fn crossing<C: Control>(
     Ok(crossing)
 }
 
-/// Measures delays at several loads, one after the other in each round.
+/// Measures delays at several loads, which take turns in each round.
 async fn loads<C: Control>(
     bench: &mut Bench<'_, C>,
     crossed: Crossed<'_>,

@@ -1,4 +1,4 @@
-//! Packets of a measurement that are sent into ports of the switch, and what becomes of them.
+//! Sends packets of a measurement into ports of the switch, and records how they leave it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,80 +13,82 @@ use crate::outlet::Outlet;
 use crate::pace::Pace;
 use crate::tag::Tag;
 
-/// The time in nanoseconds to wait for missing packets after a packet was last sent or arrived.
+/// The time in nanoseconds for which missing packets are awaited after the last packet was sent or
+/// arrived.
 const GRACE: u64 = 50_000_000;
 
-/// The largest number of overdue packets that are sent without a pause between them.
+/// The largest number of overdue packets that are sent back to back.
 const CATCH_UP: u64 = 16;
 
-/// The interfaces that are connected to the switch, with the clock of a measurement, and the
-/// packets since the last start.
+/// The interfaces that are connected to the switch, with the clock of a measurement and a record of
+/// the packets since the latest call of `start`.
 pub(crate) struct PacketStream<C = Instant> {
     clock: C,
     outlets: Vec<Outlet>,
     /// The random number by which packets of this measurement are recognised.
     key: u64,
-    /// The number of the first packet since the last start.
+    /// The number of the first packet since the latest start.
     first: u64,
     passages: Vec<Passage>,
-    /// The number of packets since the last start that have not arrived.
+    /// The number of packets that were sent since the latest start and have not arrived.
     missing: usize,
-    /// The buffer in which each packet is made.
+    /// The buffer in which each packet is assembled.
     frame: Vec<u8>,
 }
 
-/// The meaning of an arrival.
+/// How the arrival of a packet is classified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// The packet arrived in the way with this number.
+    /// The packet arrived in an expected way, which has this number.
     As(usize),
-    /// The packet went astray.
+    /// The packet arrived in a way that is not expected.
     Astray,
-    /// The arrival does not count.
+    /// The arrival is ignored.
     Nothing,
 }
 
-/// Returns the meaning of an arrival, from the position of its packet among those that are sent, the
-/// port by which it left the switch, and its bytes.
+/// A function that classifies an arrival. Its arguments are the packet's position among those that
+/// are sent, the port by which it left the switch, and its bytes.
 pub(crate) type Classify<'a> = &'a dyn Fn(usize, u32, &[u8]) -> Seen;
 
-/// Packets that are sent in turn, again and again.
+/// A series of packets that are sent in turn, evenly spaced.
 pub(crate) struct Paced<'a> {
-    /// The port of the switch by which they enter.
+    /// The port by which the packets enter the switch.
     pub(crate) port: u32,
     pub(crate) packets: &'a [Vec<u8>],
-    /// The packets per second.
+    /// The rate at which packets are sent, in packets per second.
     pub(crate) rate: f64,
-    /// The number of packets that are sent.
+    /// The number of packets that are sent in all.
     pub(crate) count: usize,
     pub(crate) class: Classify<'a>,
 }
 
-/// A packet that is sent.
+/// A packet that is to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure<'a> {
-    /// The port of the switch by which it enters.
+    /// The port by which the packet enters the switch.
     pub(crate) port: u32,
-    /// The position of the packet among those that are sent.
+    /// The position of the packet in the list of packets that are sent in turn.
     pub(crate) packet: usize,
     pub(crate) bytes: &'a [u8],
 }
 
-/// The arrival of a packet.
+/// The time and the classification of a packet's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
     pub(crate) at: Span,
-    /// The number of [`Seen::As`]; `None` if the packet went astray.
+    /// The number in [`Seen::As`] of the way in which the packet arrived; `None` if it arrived in
+    /// an unexpected way.
     pub(crate) class: Option<usize>,
 }
 
-/// A packet that was sent.
+/// A packet that was sent, with its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Passage {
-    /// The position of the packet among those that are sent.
+    /// The position of the packet in the list of packets that are sent in turn.
     pub(crate) packet: usize,
     pub(crate) sent: Span,
-    /// The first arrival that counts; `None` if there was none.
+    /// The first arrival of the packet that was not ignored; `None` if there was none.
     pub(crate) arrival: Option<Arrival>,
 }
 
@@ -100,8 +102,8 @@ impl PacketStream {
         Self::with_clock(outlets, Instant::now())
     }
 
-    /// Sends packets, and waits until all have arrived or none has for a while. Ends early if
-    /// `stop` is set. `tend` is called between packets.
+    /// Sends packets, and waits until all have arrived, or none has for a while. If `stop` is set,
+    /// sends no more packets. Calls `tend` again and again meanwhile, to serve the control channel.
     pub(crate) async fn run(
         &mut self,
         paced: &Paced<'_>,
@@ -137,7 +139,7 @@ impl PacketStream {
         Ok(self.passages.clone())
     }
 
-    /// Waits without sending.
+    /// Waits without sending packets, and calls `tend` again and again meanwhile.
     pub(crate) async fn pause(
         &mut self,
         time: Duration,
@@ -159,7 +161,7 @@ impl<C: Clock> PacketStream<C> {
         Self { clock, outlets, key, first: 0, passages, missing: 0, frame }
     }
 
-    /// Begins again without packets. Those that were sent before are not recognised any more.
+    /// Discards the record of packets. Packets that were sent before are no longer recognised.
     pub(crate) fn start(&mut self) {
         self.first += self.passages.len() as u64;
         self.passages.clear();
@@ -171,22 +173,23 @@ impl<C: Clock> PacketStream<C> {
         self.clock.now()
     }
 
-    /// Returns the packets since the last start, in the order in which they were sent.
+    /// Returns the packets since the latest start, in the order of their sending.
     pub(crate) fn passages(&self) -> &[Passage] {
         &self.passages
     }
 
-    /// Returns the number of packets that arrived and were dropped here for lack of room.
+    /// Returns the number of packets that arrived and were dropped because this program had no room
+    /// for them.
     pub(crate) fn dropped(&self) -> u64 {
         self.outlets.iter().map(Outlet::dropped).sum()
     }
 
-    /// Returns whether a packet has not arrived.
+    /// Returns whether any packet has not arrived.
     pub(crate) fn is_missing_packets(&self) -> bool {
         self.missing > 0
     }
 
-    /// Sends a packet. Returns whether the interface took it.
+    /// Sends a packet. Returns whether the interface accepted it.
     pub(crate) fn send(&mut self, one: Departure<'_>) -> Result<bool, DutError> {
         self.frame.clear();
         self.frame.extend_from_slice(one.bytes);
@@ -202,7 +205,7 @@ impl<C: Clock> PacketStream<C> {
         Ok(true)
     }
 
-    /// Records the packets that have arrived. Returns whether one has.
+    /// Records the packets that have arrived, classified by `class`. Returns whether any has.
     pub(crate) fn receive(&mut self, class: Classify<'_>) -> Result<bool, DutError> {
         let Self { clock, outlets, key, first, passages, missing, .. } = self;
         let mut has_arrived = false;

@@ -1,20 +1,20 @@
-//! The identity that a packet of a measurement carries in its last bytes.
+//! The tag that identifies a packet of a measurement, in the packet's last bytes.
 
-/// The number of bytes at the end of a packet that identify it: the key of the measurement and the
-/// number of the packet.
+/// The length of a tag in bytes. It consists of the key of the measurement and the number of the
+/// packet.
 pub(crate) const TAG: usize = 16;
 
-/// The identity of a packet.
+/// The tag that identifies a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
-    /// A random number that distinguishes packets of this measurement from others.
+    /// A random number that distinguishes the packets of this measurement from all others.
     pub(crate) key: u64,
-    /// The number of the packet.
+    /// The number of the packet within the measurement.
     pub(crate) number: u64,
 }
 
 impl Tag {
-    /// Writes the tag into the end of a packet.
+    /// Overwrites the end of a packet with the tag.
     pub(crate) fn write(self, packet: &mut [u8]) {
         if let Some(end) = packet.last_chunk_mut::<TAG>() {
             end[..8].copy_from_slice(&self.key.to_be_bytes());
@@ -22,7 +22,8 @@ impl Tag {
         }
     }
 
-    /// Reads the tag at the end of a packet, or of a message that ends with one.
+    /// Reads the tag at the end of a packet, or of a message that ends with a packet. Returns
+    /// `None` if there are fewer bytes than a tag has.
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let end = packet.last_chunk::<TAG>()?;
         let (key, number) = end.split_at(8);

@@ -1,4 +1,4 @@
-//! The switch that is measured, with the packets of the tests that need some.
+//! The switch that is measured, with the packets for the tests that need some.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,28 +18,28 @@ pub enum Target {
         device: Device,
         /// The table that is measured, by its name or alias; `None` for the largest suitable one.
         table: Option<String>,
-        /// The file whose entries are used instead of made ones.
+        /// The user's file of entries, which are used instead of generated ones.
         entries: Option<Arc<dyn EntryFile>>,
-        /// The packets of the test of effects; `None` if the plan does not have it.
+        /// The packets for the test of effects; `None` if the plan does not include it.
         traffic: Option<Box<live::Traffic>>,
-        /// The packets of the test of the slow path; `None` if the plan does not have it.
+        /// The packets for the test of the slow path; `None` if the plan does not include it.
         slow_path: Option<Box<slow_path::Traffic>>,
-        /// The packets of the test of digests; `None` if the plan does not have it.
+        /// The packets for the test of digests; `None` if the plan does not include it.
         digests: Option<Box<digests::Traffic>>,
     },
     /// An OpenFlow switch, which connects to this program.
     OpenFlow {
-        /// The place at which it connects, and the flows.
+        /// The address at which the switch connects, and the flows that are used with it.
         listening: Listening,
-        /// The ports for packets of the tests of effects and of the slow path; `None` if the plan
-        /// has neither.
+        /// The ports for the packets of the tests of effects and of the slow path; `None` if the
+        /// plan includes neither.
         ports: Option<live::Ports>,
     },
 }
 
 impl Target {
-    /// Connects to the switch, or waits for it, and prepares entries of the table that is measured.
-    /// At most `entries` entries are used.
+    /// Connects to the switch, or waits until it connects, and prepares at most `entries` entries
+    /// of the table that is measured.
     ///
     /// # Errors
     /// See [`DutError`].

@@ -9,7 +9,7 @@ use p4lang::diagnostic::Style;
 use p4lang::preprocess::{MemoryFiles, Options};
 use p4runtime::p4info::Schema;
 
-/// Returns the schema of a program in P4 source.
+/// Compiles a program in P4 source, and returns its schema.
 pub(crate) fn schema(source: &str) -> Arc<Schema> {
     let options = Options::default();
     let compiled = p4lang::compile_text("test.p4", source, &options, &MemoryFiles::default());

@@ -1,18 +1,20 @@
-//! Measures whether a switch acts on the timeouts of entries early or late.
+//! Measures whether a switch acts too early or too late on the timeouts of entries.
 //!
-//! No packets are sent, so an idle timeout ends at its length after the insertion, like a hard one.
-//! A P4Runtime switch then notifies the primary controller (specification 1.5, sections 9.1.8 and
-//! 16.4), an OpenFlow switch removes the flow entry and sends a flow-removed message (OpenFlow
-//! 1.0.0, section 5.4.3; 1.3.5, section 7.4.2). The insertion happened between the sending of the
-//! request and its answer, so the age of an entry when its message arrives has a least and a
-//! greatest value.
+//! No packets are sent, so an idle timeout expires as long after the insertion as a hard one. A
+//! P4Runtime switch then notifies the primary controller (specification 1.5, sections 9.1.8 and
+//! 16.4); an OpenFlow switch removes the flow entry and sends a flow-removed message (OpenFlow
+//! 1.0.0, section 5.4.3; 1.3.5, section 7.4.2). The entry was inserted at some time between the
+//! sending of the request and the answer, so the age of the entry when its message arrives has a
+//! lower and an upper bound.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use p4runtime::proto::v1::{
     self, entity::Entity as Kind, stream_message_response::Update as Message,
 };
+use tonic::Status;
 
 use crate::entry_number::{EntryNumber, Variant};
 use crate::error::DutError;
@@ -20,28 +22,28 @@ use crate::flows::{FlowEntry, Lifetime, Output, Selector};
 use crate::session::{OpenFlowChannel, P4RuntimeChannel, Reply, refused, write_updates};
 use crate::window::{Operation, TIMEOUT};
 
-/// The timeouts of entries of P4Runtime switches.
+/// The idle timeouts that are measured over P4Runtime.
 pub(crate) const OF_P4RUNTIME: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
-/// The timeouts of flow entries, in seconds, which is the unit of OpenFlow.
+/// The timeouts that are measured over OpenFlow, in seconds, which is the protocol's unit.
 const OF_OPENFLOW: [u16; 2] = [1, 2];
-/// The pause between two looks for messages of an OpenFlow switch.
+/// The pause between two checks for messages of an OpenFlow switch.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The settings of the test.
+/// The settings of the test of timeouts.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// The number of entries with each timeout.
     pub entries: usize,
-    /// The time after a timeout for which its message is awaited.
+    /// The time after the expiry of a timeout for which its message is awaited.
     pub grace: Duration,
 }
 
 /// The kind of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// The time without a packet.
+    /// The idle timeout, which expires when the entry has not matched a packet for a time.
     Idle,
-    /// The time since the insertion.
+    /// The hard timeout, which expires a time after the insertion.
     Hard,
 }
 
@@ -56,50 +58,51 @@ impl Timer {
     }
 }
 
-/// The age of an entry when the message about its timeout arrived.
+/// Bounds on the age of an entry when the message about its timeout arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Age {
-    /// The time since the answer to its insertion.
+    /// The time since the answer to the insertion of the entry.
     pub least: Duration,
-    /// The time since the request for its insertion was sent.
+    /// The time since the request for the insertion of the entry was sent.
     pub greatest: Duration,
 }
 
-/// The entries with one timeout.
+/// The result for entries with one timeout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timed {
     /// The kind of the timeout.
     pub timer: Timer,
-    /// Its length.
+    /// The length of the timeout.
     pub timeout: Duration,
     /// The number of entries that were inserted.
     pub entries: usize,
-    /// The ages of the entries about which a message arrived.
+    /// The ages of the entries whose message arrived.
     pub ages: Vec<Age>,
-    /// The number of messages that name another reason than the timeout.
+    /// The number of messages that give another reason than the timeout.
     pub other_reasons: usize,
 }
 
 impl Timed {
-    /// Returns the number of entries that were certainly not old enough.
+    /// Returns the number of entries whose message certainly came before the timeout had expired.
     #[must_use]
     pub fn early(&self) -> usize {
         self.ages.iter().filter(|age| age.greatest < self.timeout).count()
     }
 
-    /// Returns the number of entries about which no message arrived.
+    /// Returns the number of entries for which no message arrived.
     #[must_use]
     pub fn missing(&self) -> usize {
         self.entries.saturating_sub(self.ages.len())
     }
 
-    /// Returns how much older than the timeout each entry was at most.
+    /// Returns, for each entry, the largest possible time from the expiry of the timeout to the
+    /// message.
     pub fn lateness(&self) -> impl Iterator<Item = Duration> {
         self.ages.iter().map(|age| age.greatest.saturating_sub(self.timeout))
     }
 }
 
-/// An entry whose timeout runs.
+/// An entry whose timeout is measured.
 struct Running<K> {
     key: K,
     sent: Duration,
@@ -108,8 +111,8 @@ struct Running<K> {
 }
 
 impl<K> Running<K> {
-    /// Notes that the message about the timeout has arrived. A later one about the same entry,
-    /// which P4Runtime has, changes nothing.
+    /// Records that the message about the timeout has arrived. Further messages about the same
+    /// entry, which P4Runtime switches may send, are ignored.
     fn note(&mut self, now: Duration) {
         let least = now.saturating_sub(self.answered);
         self.age.get_or_insert(Age { least, greatest: now.saturating_sub(self.sent) });
@@ -121,8 +124,9 @@ fn is_complete<K>(running: &[Running<K>]) -> bool {
 }
 
 /// Measures the timeouts of entries of a P4Runtime switch, and deletes the entries after each
-/// timeout. Returns `None` if the table does not support idle timeouts. After an error, entries may
-/// be left in the switch, for the session to delete.
+/// timeout. Returns `None` if the table does not support idle timeouts. If `stop` is set, returns
+/// the timeouts that were measured completely. After an error, entries may be left in the switch
+/// for the session to delete.
 pub(crate) async fn over_p4runtime(
     channel: &mut P4RuntimeChannel,
     numbers: &[EntryNumber],
@@ -138,45 +142,45 @@ pub(crate) async fn over_p4runtime(
         let start = Instant::now();
         let mut running = Vec::with_capacity(numbers.len());
         for number in numbers {
-            let sent = start.elapsed();
-            insert(channel, *number, timeout).await?;
-            let answered = start.elapsed();
             let key = channel.maker().entry(*number, Variant::First).r#match;
-            running.push(Running { key, sent, answered, age: None });
+            // Before the answer, an entry may be no older than its message.
+            let answered = Duration::MAX;
+            running.push(Running { key, sent: start.elapsed(), answered, age: None });
+            // The first entries may time out while the last ones are inserted.
+            let mut take = |message| note(&mut running, message, start.elapsed());
+            insert(channel, *number, timeout, &mut take).await?;
+            if let Some(last) = running.last_mut() {
+                last.answered = start.elapsed();
+            }
         }
         let deadline = start.elapsed() + timeout + grace;
         while !is_complete(&running) && start.elapsed() < deadline && !stop.load(Ordering::Relaxed)
         {
             let next = tokio::time::timeout(LOOK * 100, channel.receiver().next()).await;
             let Ok(message) = next else { continue };
-            let message = message.map_err(|status| DutError::Request {
-                what: "StreamChannel",
-                cause: status.message().to_owned(),
-            })?;
-            let now = start.elapsed();
-            let Some(Message::IdleTimeoutNotification(notice)) = message else { continue };
-            for entry in notice.table_entry {
-                let known = running.iter_mut().find(|one| same_fields(&one.key, &entry.r#match));
-                if let Some(one) = known {
-                    one.note(now);
-                }
+            let message = message.map_err(|status| stream_failed(&status))?;
+            if let Some(message) = message {
+                note(&mut running, message, start.elapsed());
             }
         }
         for number in numbers {
             write(channel, channel.maker().update(*number, Operation::Delete)).await?;
         }
-        measured.push(timed(Timer::Idle, timeout, running, 0));
-        progress(measured.len() as u64, OF_P4RUNTIME.len() as u64);
+        // Messages that were no longer awaited are not missing.
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        measured.push(timed(Timer::Idle, timeout, running, 0));
+        progress(measured.len() as u64, OF_P4RUNTIME.len() as u64);
     }
     Ok(Some(measured))
 }
 
-/// Divides entries into parts of equal size. Each timeout has entries of its own: a switch may
-/// repeat a message about an entry, and the entry may have been deleted when the message arrives. It
-/// would otherwise seem to be about the next timeout, and far too early.
+/// Divides entries into parts of equal size, one for each timeout.
+///
+/// Timeouts do not share entries because a switch may repeat a message about an entry, and the
+/// entry may have been deleted when the message arrives. The message would otherwise seem to be
+/// about the next timeout, and far too early.
 fn parts(numbers: &[EntryNumber], count: usize) -> impl Iterator<Item = &[EntryNumber]> {
     numbers.chunks_exact((numbers.len() / count.max(1)).max(1)).take(count)
 }
@@ -192,29 +196,60 @@ fn timed<K>(
     Timed { timer, timeout, entries, ages, other_reasons }
 }
 
-/// Returns whether two matches have the same fields, in any order.
+/// Records the entries that a message reports as idle.
+fn note(running: &mut [Running<Vec<v1::FieldMatch>>], message: Message, now: Duration) {
+    let Message::IdleTimeoutNotification(notice) = message else { return };
+    for entry in notice.table_entry {
+        let known = running.iter_mut().find(|one| same_fields(&one.key, &entry.r#match));
+        if let Some(one) = known {
+            one.note(now);
+        }
+    }
+}
+
+fn stream_failed(status: &Status) -> DutError {
+    DutError::Request { what: "StreamChannel", cause: status.message().to_owned() }
+}
+
+/// Returns whether two matches contain the same fields, in any order.
 fn same_fields(one: &[v1::FieldMatch], other: &[v1::FieldMatch]) -> bool {
     one.len() == other.len() && one.iter().all(|field| other.contains(field))
 }
 
+/// Inserts an entry with a timeout. Passes each message that arrives meanwhile to `take`.
 async fn insert(
-    channel: &P4RuntimeChannel,
+    channel: &mut P4RuntimeChannel,
     number: EntryNumber,
     timeout: Duration,
+    take: &mut dyn FnMut(Message),
 ) -> Result<(), DutError> {
     let mut update = channel.maker().update(number, Operation::Insert);
     if let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity {
         entry.idle_timeout_ns = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
     }
-    write(channel, update).await
+    let mut client = channel.client.clone();
+    let mut writing = pin!(write_updates(&mut client, vec![update]));
+    loop {
+        let message = tokio::select! {
+            biased;
+            written = &mut writing => return written,
+            message = channel.receiver().next() => message,
+        };
+        match message.map_err(|status| stream_failed(&status))? {
+            Some(message) => take(message),
+            None => return writing.await,
+        }
+        // The connection is served between two messages, however many there are.
+        tokio::task::yield_now().await;
+    }
 }
 
 async fn write(channel: &P4RuntimeChannel, update: v1::Update) -> Result<(), DutError> {
     write_updates(&mut channel.client.clone(), vec![update]).await
 }
 
-/// Measures the timeouts of flow entries of an OpenFlow switch. Flow entries that it does not
-/// remove are deleted.
+/// Measures the timeouts of flow entries of an OpenFlow switch. Deletes the flow entries that the
+/// switch does not remove itself.
 pub(crate) fn over_openflow(
     channel: &mut OpenFlowChannel,
     numbers: &[EntryNumber],
@@ -230,16 +265,19 @@ pub(crate) fn over_openflow(
     for lifetime in &lifetimes {
         let found = expire(channel, numbers, *lifetime, grace, stop);
         request(channel, Operation::Delete, numbers, Lifetime::Endless)?;
-        measured.push(found?);
-        progress(measured.len() as u64, lifetimes.len() as u64);
+        let found = found?;
+        // Messages that were no longer awaited are not missing.
         if stop.load(Ordering::Relaxed) {
             break;
         }
+        measured.push(found);
+        progress(measured.len() as u64, lifetimes.len() as u64);
     }
     Ok(measured)
 }
 
-/// Inserts flow entries, and waits until the switch says that it has removed them.
+/// Inserts flow entries with a timeout, and waits until the switch reports that it has removed
+/// them.
 fn expire(
     channel: &mut OpenFlowChannel,
     numbers: &[EntryNumber],
@@ -281,7 +319,7 @@ fn expire(
     Ok(timed(timer, timeout, running, other_reasons))
 }
 
-/// Makes a request and waits for its barrier reply.
+/// Sends a request for entries with a lifetime, and waits for its barrier reply.
 fn request(
     channel: &mut OpenFlowChannel,
     operation: Operation,

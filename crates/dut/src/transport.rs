@@ -1,14 +1,14 @@
-//! The evidence of TCP on the side that limited requests: the switch, the network to it, or this
-//! program.
+//! Decides from TCP statistics which side limited the rate of requests: the switch, the network to
+//! it, or this program.
 //!
-//! Requests that always wait for answers wait for the switch or for the network. The kernel knows
-//! which: it counts the bytes that were written and could not be sent, and why. Bytes that the
-//! receive window of the switch keeps back wait for the switch, which does not read. Other bytes
-//! that were not sent, or were lost, wait for the network. If neither happens, the requests are at
-//! the switch, unless the answer takes hardly longer than the round trip.
+//! If requests always wait for answers, they wait for the switch or for the network. The kernel
+//! knows which: it counts the bytes that were written but not yet sent, and why. Bytes that the
+//! switch's receive window holds back wait for the switch, which does not read them. Other bytes
+//! that were not sent, or were lost, wait for the network. If there are neither, the requests are
+//! at the switch, unless the answer takes hardly longer than the round trip.
 //!
-//! [`sampler`] looks at the connections while requests wait, and this module, without I/O, adds up
-//! what it saw and judges.
+//! [`sampler`] observes the connections while requests wait. This module, which does no I/O, adds
+//! up the observations and judges them.
 
 pub(crate) mod sampler;
 
@@ -16,36 +16,43 @@ use std::time::Duration;
 
 use measuring::tcp::Connection;
 
-/// The share from which on a cause is the limit.
+/// The share of observations (or of the answer time) from which on a cause counts as the limit.
 const MOST: f64 = 0.5;
-/// The share up to which a cause is not the limit.
+/// The share of observations (or of the answer time) up to which a cause is ruled out as the limit.
 const LITTLE: f64 = 0.1;
-/// The share of looks from which on the network is taken to hold segments all the time.
+/// The share of observations with segments in flight from which on the network counts as never
+/// empty.
 const NEARLY_ALL: f64 = 0.75;
-/// The number of shortest round trips from which on a smoothed one has a queue in it.
+/// The ratio of the smoothed to the shortest round-trip time from which on the smoothed one counts
+/// as including a queue.
 const QUEUED: u32 = 10;
-/// The share of out-of-order segments from which on answers are taken to be lost on their way.
+/// The share of out-of-order segments among those that arrived from which on answers count as lost
+/// in the network.
 const ASTRAY: f64 = 0.01;
-/// The number of looks below which they do not tell which side was the limit.
+/// The smallest number of observations from which the limiting side is judged.
 const LEAST_LOOKS: u64 = 5;
 
-/// What TCP showed of the connections to the switch while requests waited for answers. The counters
-/// are sums over all connections and series.
+/// What was observed of the TCP connections to the switch while requests waited for answers, added
+/// up over all connections and series of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Evidence {
-    /// Whether the switch has an address of this host, so that no network lies between.
+    /// Whether the switch runs on this host, so that there is no network between it and this
+    /// program.
     pub is_local: bool,
-    /// The number of looks at a connection.
+    /// The number of observations, each of which is of one connection at one moment.
     pub looks: u64,
-    /// The looks at which bytes waited that the receive window of the switch did not accept.
+    /// The number of observations in which unsent bytes were held back by the switch's receive
+    /// window.
     pub window_closed: u64,
-    /// The looks at which bytes waited although the switch accepted them, or at which lost segments
-    /// were sent again.
+    /// The number of observations in which bytes were unsent although the switch's receive window
+    /// had room, or in which lost segments were being sent again.
     pub in_network: u64,
-    /// The looks at which more than two full segments were sent and not acknowledged. A receiver
-    /// should acknowledge every second full segment at once (RFC 1122, section 4.2.3.2).
+    /// The number of observations in which more than two full segments were sent and not
+    /// acknowledged. A receiver should acknowledge every second full segment at once (RFC 1122,
+    /// section 4.2.3.2).
     pub in_flight: u64,
-    /// The looks at which the receive window of this program kept the switch back.
+    /// The number of observations in which the receive window of this program held the switch's
+    /// bytes back.
     pub unread: u64,
     /// The number of segments with data that were sent.
     pub segments_sent: u64,
@@ -53,40 +60,40 @@ pub struct Evidence {
     pub retransmitted: u64,
     /// The number of segments with data that arrived.
     pub segments_arrived: u64,
-    /// The number of segments that arrived before an earlier one.
+    /// The number of segments that arrived ahead of an earlier one.
     pub out_of_order: u64,
-    /// The shortest round trip; `None` if none was measured.
+    /// The shortest round-trip time; `None` if none was measured.
     pub round_trip: Option<Duration>,
-    /// The sum of the smoothed round trips of all looks. They have the queues of the network, and
-    /// the time for which the switch delays acknowledgements.
+    /// The sum of the smoothed round-trip times of all observations. They include queues in the
+    /// network, and the time by which the switch delays acknowledgements.
     pub smoothed_round_trips: Duration,
 }
 
-/// The direction in which most bytes went.
+/// The direction in which most bytes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bulk {
     /// Requests are larger than answers, as when entries are written.
     Requests,
-    /// Answers are larger than requests, as when entries are read. What kept them back on the way
-    /// is seen by the kernel of the switch only.
+    /// Answers are larger than requests, as when entries are read. Only the kernel of the switch
+    /// knows why they wait to be sent.
     Answers,
 }
 
-/// The side that limited requests.
+/// The side that limited the rate of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The limit was this program, which did not read answers.
+    /// This program was the limit, because it did not read answers fast enough.
     Planimeter,
-    /// The limit was the switch.
+    /// The switch was the limit.
     Switch,
-    /// The limit was the network.
+    /// The network was the limit.
     Network,
-    /// The limit was the switch or the network: the evidence does not tell which.
+    /// Either the switch or the network was the limit, and the evidence does not tell which.
     Unknown,
 }
 
 impl Evidence {
-    /// Returns evidence without looks.
+    /// Returns evidence without any observations.
     pub(crate) fn new(is_local: bool) -> Self {
         Self {
             is_local,
@@ -104,7 +111,8 @@ impl Evidence {
         }
     }
 
-    /// Records the state of a connection, some time after an `earlier` one.
+    /// Adds an observation of a connection: its state `now`, compared with an `earlier` state that
+    /// is `between` older.
     pub(crate) fn look(&mut self, earlier: &Connection, now: &Connection, between: Duration) {
         self.looks += 1;
         let limited = now.window_limited.saturating_sub(earlier.window_limited);
@@ -123,7 +131,7 @@ impl Evidence {
         self.smoothed_round_trips += Duration::from_micros(now.smoothed_rtt.into());
     }
 
-    /// Adds the counters of a connection between two states of it.
+    /// Adds what a connection counted between its states `first` and `last`.
     pub(crate) fn count(&mut self, first: &Connection, last: &Connection) {
         let more = |first: u32, last: u32| u64::from(last.wrapping_sub(first));
         self.segments_sent += more(first.segments_sent, last.segments_sent);
@@ -134,7 +142,7 @@ impl Evidence {
         self.round_trip = shorter(self.round_trip, round_trip);
     }
 
-    /// Adds the evidence of another series.
+    /// Adds the evidence of another series of requests.
     fn append(&mut self, other: &Self) {
         self.is_local &= other.is_local;
         self.looks += other.looks;
@@ -150,7 +158,7 @@ impl Evidence {
         self.smoothed_round_trips += other.smoothed_round_trips;
     }
 
-    /// Returns the sum of the evidence of two series, of which either may have none.
+    /// Returns the sum of the evidence of two series of requests, either of which may be missing.
     pub(crate) fn sum(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
             (Some(mut one), Some(other)) => {
@@ -161,25 +169,32 @@ impl Evidence {
         }
     }
 
-    /// Returns the share of the looks at which the receive window of the switch was closed.
+    /// Returns the share of observations in which the switch's receive window held bytes back.
     #[must_use]
     pub fn window_closed_share(&self) -> f64 {
         self.share(self.window_closed)
     }
 
-    /// Returns the share of the looks at which bytes waited for the network.
+    /// Returns the share of observations in which bytes waited for the network.
     #[must_use]
     pub fn in_network_share(&self) -> f64 {
         self.share(self.in_network)
     }
 
-    /// Returns the share of the looks at which more than two segments were in flight.
+    /// Returns the share of observations in which more than two full segments were in flight.
     #[must_use]
     pub fn in_flight_share(&self) -> f64 {
         self.share(self.in_flight)
     }
 
-    /// Returns the mean of the smoothed round trips.
+    /// Returns the share of observations in which the receive window of this program held the
+    /// switch's bytes back.
+    #[must_use]
+    pub fn unread_share(&self) -> f64 {
+        self.share(self.unread)
+    }
+
+    /// Returns the mean of the smoothed round-trip times of all observations.
     #[must_use]
     pub fn smoothed_round_trip(&self) -> Duration {
         self.smoothed_round_trips.div_f64(self.looks.max(1) as f64)
@@ -189,11 +204,11 @@ impl Evidence {
         count as f64 / self.looks.max(1) as f64
     }
 
-    /// Returns the side that was the limit of requests which were answered after `answer` on
-    /// average. They always waited for answers.
+    /// Decides which side was the limit of requests that always waited for answers. `answer` is the
+    /// mean time from a request to its answer.
     pub(crate) fn side(&self, answer: Option<Duration>, bulk: Bulk) -> Side {
         let is_seen = self.looks >= LEAST_LOOKS;
-        if is_seen && self.share(self.unread) >= MOST {
+        if is_seen && self.unread_share() >= MOST {
             return Side::Planimeter;
         }
         if self.is_local {
@@ -222,7 +237,8 @@ impl Evidence {
         if is_far || (is_seen && (in_network >= MOST || is_in_queue)) {
             return Side::Network;
         }
-        // A queue of the network that is hardly ever empty: its slowest link is always busy.
+        // A standing queue of the network, which is hardly ever empty, so that the slowest link of
+        // the path is always busy.
         let is_standing = self.in_flight_share() >= NEARLY_ALL
             && self.round_trip.is_some_and(|least| self.smoothed_round_trip() >= least * QUEUED)
             && answer.is_some_and(|answer| self.smoothed_round_trip() >= answer.mul_f64(LITTLE));
@@ -237,7 +253,7 @@ impl Evidence {
     }
 }
 
-/// Returns the shorter one of two times that may be unknown.
+/// Returns the shorter of two times, either of which may be unknown.
 fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),

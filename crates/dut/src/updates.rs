@@ -1,16 +1,16 @@
-//! The rate and the latency of updates: how many entries a switch inserts, modifies and deletes in
-//! a second, and after which time it answers.
+//! The rate and the latency of updates: how many entries a switch inserts, modifies and deletes per
+//! second, and how long it takes to answer.
 //!
-//! A round takes each load once, in a random order. For each load, entries are inserted for a time
-//! or until the table is nearly full, then all of them are modified, and then deleted; this is
-//! repeated until inserts have taken the time. So every load begins with the same number of entries
-//! in the table. Requests always wait at the switch: a further one is sent as soon as an answer
-//! arrives. The rates of the rounds are independent samples.
+//! A round measures each load once, in a random order. For each load, entries are inserted until a
+//! time is over or the table is nearly full; then all of them are modified, and then deleted. This
+//! is repeated until the insertions have taken the given time, so the table has the same number of
+//! entries at the beginning of every load. Requests always wait at the switch: the next one is sent
+//! as soon as an answer arrives. The rates of the rounds are independent samples.
 //!
-//! Loads differ in one property from a base: in the number of updates in a request, in the number
-//! of entries that the table has beforehand, in the atomicity of requests, in the number of
-//! controllers that send them, or in that packets pass through the switch meanwhile. Further tables
-//! are measured with the base load.
+//! Each load differs from a base load in one property: the number of updates in a request, the
+//! number of entries in the table beforehand, the atomicity of requests, the number of controllers
+//! that send them, or whether packets pass through the switch meanwhile. Other tables are measured
+//! with the base load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,23 +37,24 @@ const FILLED: usize = 100;
 pub struct Load {
     /// The number of updates in a request.
     pub batch: usize,
-    /// The number of requests that wait for their answers at the same time, those of all controllers
+    /// The number of requests that may be unanswered at the same time, for all controllers
     /// together.
     pub window: usize,
-    /// The percentage of the table that is filled beforehand, from 0 to 99.
+    /// The percentage of the table that is filled before the load begins, from 0 to 99.
     pub occupancy: u8,
-    /// The treatment of a request of which an update is refused. OpenFlow has only one kind.
+    /// What the switch does with the other updates of a request if it refuses one. Over OpenFlow,
+    /// it always carries them out.
     pub atomicity: BatchAtomicity,
-    /// The number of controllers that send requests: primaries of different roles over P4Runtime,
-    /// connections of the switch over OpenFlow.
+    /// The number of controllers that send requests. Over P4Runtime they are primaries of different
+    /// roles, over OpenFlow connections of the switch.
     pub controllers: usize,
-    /// Whether packets pass through the switch meanwhile.
+    /// Whether packets pass through the switch during the updates.
     pub has_packets: bool,
 }
 
 impl Load {
-    /// Returns a load of an empty table by one controller and without packets, in which each update
-    /// is refused on its own.
+    /// Returns a load of an initially empty table, with one controller, without packets, and with
+    /// requests whose updates are refused independently of each other.
     #[must_use]
     pub fn new(batch: usize, window: usize) -> Self {
         Self {
@@ -67,7 +68,7 @@ impl Load {
     }
 }
 
-/// The tables that are measured beside the table of the session.
+/// The tables that are measured in addition to the table of the session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum OtherTables {
     /// No other table.
@@ -75,71 +76,72 @@ pub enum OtherTables {
     None,
     /// The tables with these names or aliases.
     Named(Vec<String>),
-    /// The largest table of each kind of key that the table of the session does not have.
+    /// The largest table of each kind of key, except for the kind that the session's table has.
     OfEachKind,
 }
 
-/// The settings of the test.
+/// The settings of the test of updates.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The loads that are measured on the table of the session.
     pub loads: Vec<Load>,
-    /// The load with which other tables are measured.
+    /// The load with which the other tables are measured.
     pub base: Load,
-    /// The other tables, of a P4Runtime switch.
+    /// The other tables that are measured. They exist for P4Runtime switches only.
     pub tables: OtherTables,
     /// The number of rounds.
     pub rounds: u32,
-    /// The time for which entries are inserted in each round of each load. Modifying and deleting
-    /// them takes further time.
+    /// The time that insertions take in each round of each load. Modifying and deleting the entries
+    /// takes additional time.
     pub time: Duration,
-    /// The seed of the order of the loads.
+    /// The seed of the random order of the loads.
     pub seed: u64,
 }
 
-/// The measured operation of one load.
+/// The measurement of one operation under one load.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The table.
+    /// The table that was measured.
     pub table: LoadedTable,
-    /// The way in which updates were sent.
+    /// The load under which the updates were sent.
     pub load: Load,
     /// The operation of the updates.
     pub operation: Operation,
     /// The number of entries that the table had before the updates of the last round.
     pub before: usize,
-    /// The answer with which the switch refused the atomicity of the load as one that it does not
-    /// implement, or one of its controllers; there are no rounds then.
+    /// The answer by which the switch refused the load itself, because it does not implement the
+    /// atomicity or does not accept another controller. There are no rounds then.
     pub unimplemented: Option<Refusal>,
     /// The packets that passed through the switch before each round, while its control channel was
     /// idle; `None` for a load without packets.
     pub idle: Option<Forwarded>,
-    /// The packets per second; 0 without packets.
+    /// The rate of the packets, in packets per second; 0 without packets.
     pub packets_per_second: f64,
-    /// The phase of each round.
+    /// The answered requests of each round.
     pub rounds: Vec<Phase>,
 }
 
-/// The part that limited a rate.
+/// The side that limited a rate: this program, the switch, or the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// The limit was this program: its thread ran nearly all the time, so the switch may be faster.
+    /// This program was the limit. Its thread ran nearly all the time, so the switch may be faster.
     Planimeter,
-    /// The limit was the latency of the answers: the window was a single request, or a series had
-    /// on average fewer than twice as many requests as fit into the window.
+    /// The latency of the answers was the limit. Either only a single request could be unanswered
+    /// at a time, or a series had on average fewer than twice as many requests as fit into the
+    /// window.
     Latency,
-    /// The limit was the switch: requests always waited for an answer, and not for the network.
+    /// The switch was the limit. Requests always waited for an answer, and not for the network.
     Switch,
-    /// The limit was the network to the switch: requests waited to be sent, or on their way.
+    /// The network to the switch was the limit. Requests waited to be sent, or were on their way.
     Network,
-    /// The limit was the switch, or the network to it: requests always waited for an answer, and
-    /// TCP does not show where.
+    /// The switch or the network was the limit. Requests always waited for an answer, and TCP does
+    /// not show where.
     SwitchOrNetwork,
 }
 
 impl Limit {
-    /// Returns the part that limited requests which always waited for an answer, and were answered
-    /// after `answer` on average.
+    /// Returns the side that limited requests which always waited for answers. `answer` is the mean
+    /// time from a request to its answer.
     pub(crate) fn of(evidence: Option<&Evidence>, answer: Option<Duration>, bulk: Bulk) -> Self {
         match evidence.map(|evidence| evidence.side(answer, bulk)) {
             Some(Side::Planimeter) => Self::Planimeter,
@@ -157,7 +159,7 @@ impl Measured {
         self.rounds.iter().filter_map(Phase::rate).collect()
     }
 
-    /// Returns the times from the requests of all rounds to their answers.
+    /// Returns the times from requests to their answers, of all rounds.
     #[must_use]
     pub fn latencies(&self) -> Ordered<Duration> {
         let calls = self.rounds.iter().flat_map(|phase| &phase.calls);
@@ -170,15 +172,15 @@ impl Measured {
         self.rounds.iter().map(Phase::refused).sum()
     }
 
-    /// Returns the number of accepted entries that the switch did not have after the rounds; `None`
-    /// if it was not asked.
+    /// Returns the number of entries that the switch accepted but did not list after the rounds;
+    /// `None` if it was not asked for its entries.
     #[must_use]
     pub fn missing(&self) -> Option<u64> {
         self.rounds.iter().filter_map(|phase| phase.missing).reduce(|one, other| one + other)
     }
 
-    /// Returns the packets that passed while the control channel was idle, and those that passed
-    /// during the updates; `None` for a load without packets.
+    /// Returns the packets that passed while the control channel was idle, together with those that
+    /// passed during the updates; `None` for a load without packets.
     #[must_use]
     pub fn packets(&self) -> Option<Cost> {
         let idle = self.idle.clone()?;
@@ -187,9 +189,9 @@ impl Measured {
         Some(Cost { rate: self.packets_per_second, idle, busy })
     }
 
-    /// Returns the smallest share that a controller had of the accepted updates, relative to an
-    /// equal one, in all rounds; `None` for a single controller, or if the series are too short for
-    /// all controllers to have a part in them.
+    /// Returns how fairly the switch served several controllers: the smallest share that one of
+    /// them had of the accepted updates, where 1 is an equal share. Returns `None` for a single
+    /// controller, or if the series of requests are too short for all controllers to take part.
     #[must_use]
     pub fn least_share(&self) -> Option<f64> {
         if self.has_short_series() {
@@ -204,7 +206,7 @@ impl Measured {
         Some(*least as f64 * sums.len() as f64 / all as f64)
     }
 
-    /// Returns the part that limited the rate, as most rounds tell.
+    /// Returns the side that limited the rate, as judged from all rounds.
     #[must_use]
     pub fn limit(&self) -> Limit {
         let busy = self.rounds.iter().filter(|phase| phase.busy() >= BUSY).count();
@@ -217,7 +219,8 @@ impl Measured {
         }
     }
 
-    /// Returns what TCP showed of the connections in all rounds; `None` if the kernel does not tell.
+    /// Returns what the TCP connections showed in all rounds about the limiting side; `None` if the
+    /// kernel does not report it.
     #[must_use]
     pub fn transport(&self) -> Option<Evidence> {
         self.rounds.iter().map(|phase| phase.transport).fold(None, Evidence::sum)
@@ -231,9 +234,9 @@ impl Measured {
         statistics::mean(&times.collect::<Vec<f64>>()).map(Duration::from_secs_f64)
     }
 
-    /// Returns whether a series had on average fewer than twice as many requests as the window. The
-    /// window is not full while a series starts and ends, which is then more than half of the
-    /// series.
+    /// Returns whether a series had on average fewer than twice as many requests as fit into the
+    /// window. While a series starts and ends, the window is not full; for such a series, that is
+    /// more than half of the time.
     fn has_short_series(&self) -> bool {
         let calls: usize = self.rounds.iter().map(|phase| phase.calls.len()).sum();
         let series: usize = self.rounds.iter().map(|phase| phase.series).sum();
@@ -241,7 +244,7 @@ impl Measured {
     }
 }
 
-/// Returns the makers of entries for other tables of a P4Runtime switch.
+/// Returns a maker of entries for each of the other tables of a P4Runtime switch.
 ///
 /// # Errors
 /// Returns an error if no entries can be made for a named table.
@@ -266,9 +269,9 @@ pub(crate) fn other_tables(
     }
 }
 
-/// Measures all loads, and then the base load on the other tables. `progress` is called with the
-/// number of loads that are complete and with the number of all loads in all rounds. If `stop` is
-/// set, returns what was measured until then.
+/// Measures all loads on the session's table, and then the base load on the other tables. Calls
+/// `progress` with the number of loads that are complete, and with the number of loads in all
+/// rounds together. If `stop` is set, returns the measurements so far.
 ///
 /// # Errors
 /// Returns an error if a request fails as a whole.
@@ -308,8 +311,8 @@ pub(crate) async fn measure(
     Ok(measured)
 }
 
-/// Returns loads whose requests have no more updates than the table takes entries, so that they have
-/// as many as is reported. Loads that become equal are taken once.
+/// Reduces the number of updates per request of each load to what the table has room for, so that
+/// requests really contain the reported number. Loads that become equal by that are taken once.
 fn fitting(session: &Session, loads: &[Load]) -> Vec<Load> {
     let most = loads.iter().map(|load| session.room(load.occupancy).free.len()).min();
     let most = most.unwrap_or(0).max(1);
@@ -386,20 +389,20 @@ async fn on_table(
     Ok(measured)
 }
 
-/// A round of one load.
+/// The result of one load in one round.
 struct Round {
-    /// The phase of each operation, in the order of [`Operation::ALL`].
+    /// The answered requests for each operation, in the order of [`Operation::ALL`].
     phases: [Phase; 3],
-    /// The number of entries that the table had before.
+    /// The number of entries in the table before the updates.
     before: usize,
-    /// The packets that passed before the updates.
+    /// The packets that passed before the updates, while the control channel was idle.
     idle: Forwarded,
 }
 
-/// Fills the table as the load demands. Then inserts, modifies and deletes entries, and repeats
-/// this until inserts have taken `time`, no entry was accepted or `stop` is set. In the end deletes
-/// the entries with which the table was filled. With `background`, packets pass for `time` before
-/// the updates, and during them.
+/// Measures one load once. First fills the table as far as the load demands. Then inserts, modifies
+/// and deletes entries, and repeats this until insertions have taken `time`, no entry was accepted,
+/// or `stop` is set. At the end, deletes the entries with which the table was filled. With
+/// `background`, packets pass during the updates, and for `time` before them.
 async fn round(
     session: &mut Session,
     load: Load,

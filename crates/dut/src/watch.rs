@@ -1,12 +1,13 @@
-//! The observer of a measurement.
+//! An observer that is informed of the progress of a measurement.
 
 use std::net::SocketAddr;
 
-/// An observer of the progress of a measurement.
+/// An observer that is informed of the progress of a measurement.
 pub trait Watch {
-    /// Called whenever a test has made a step: `done` of `of` steps are complete.
+    /// Called when a test has made progress: `done` of its `of` steps are complete.
     fn step(&mut self, test: &'static str, done: u64, of: u64);
 
-    /// Called when the measurement begins to wait for an OpenFlow switch, with the address.
+    /// Called with the address on which this program listens, when it begins to wait for an
+    /// OpenFlow switch.
     fn listens(&mut self, _address: SocketAddr) {}
 }

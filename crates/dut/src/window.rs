@@ -1,5 +1,6 @@
-//! Windows of requests, of which several wait for their answers at the same time: their shape, and
-//! what became of them. A request is a Write of P4Runtime, or flow-mods of OpenFlow with a barrier.
+//! Series of requests of which several may be unanswered at the same time: how they are sent, and
+//! what became of them. A request is a Write request of P4Runtime, or flow-mods with a barrier of
+//! OpenFlow.
 
 use std::time::Duration;
 
@@ -9,14 +10,14 @@ use crate::entry_number::EntryNumber;
 use crate::forwarded::Forwarded;
 use crate::transport::Evidence;
 
-/// The time to wait for the answer to one request.
+/// The longest time to wait for the answer to a request.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The share of a phase at which the measuring thread counts as the bottleneck. If it ran for this
-/// share or more, the switch may have waited for it.
+/// The share of a phase's duration from which on the measuring thread counts as the bottleneck. If
+/// the thread was running for at least this share, the switch may have waited for it.
 pub(crate) const BUSY: f64 = 0.9;
 
-/// The operation of an update.
+/// What an update does with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Inserts an entry.
@@ -28,7 +29,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// All operations, in the order in which entries go through them.
+    /// All operations, in the order in which they are applied to an entry.
     pub const ALL: [Self; 3] = [Self::Insert, Self::Modify, Self::Delete];
 
     /// Returns the name of the operation as a verb.
@@ -42,21 +43,22 @@ impl Operation {
     }
 }
 
-/// The treatment of the updates of a request if the switch refuses one of them (P4Runtime 1.5,
-/// section 12.2).
+/// What the switch does with the other updates of a request if it refuses one of them (P4Runtime
+/// 1.5, section 12.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BatchAtomicity {
-    /// The switch carries out all others.
+    /// The switch carries out all updates that it does not refuse.
     #[default]
     ContinueOnError,
-    /// The switch takes back those that it carried out. Packets may meet a part of them meanwhile.
+    /// The switch undoes the updates that it has carried out. Until then, packets may be processed
+    /// by a part of them.
     RollbackOnError,
-    /// The switch carries out none, and no packet meets only a part of them.
+    /// The switch carries out no update, and no packet is processed by only a part of the updates.
     DataplaneAtomic,
 }
 
 impl BatchAtomicity {
-    /// Returns the name of the atomicity, which is that of P4Runtime in lower case.
+    /// Returns the name of the atomicity as P4Runtime has it, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,12 +69,12 @@ impl BatchAtomicity {
     }
 }
 
-/// A request that was answered.
+/// The times and the result of a request that was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// The time from the start of the series until the request was handed to the connection.
+    /// The time at which the request was handed to the connection, since the start of the series.
     pub sent: Duration,
-    /// The time from the start of the series until the answer had arrived.
+    /// The time at which the answer arrived, since the start of the series.
     pub answered: Duration,
     /// The number of updates in the request.
     pub updates: u64,
@@ -80,42 +82,47 @@ pub struct Call {
     pub refused: u64,
 }
 
-/// The first update that a switch refused.
+/// The refusal of an update by a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The gRPC status code with which the update was refused, or the name of the OpenFlow error.
+    /// The gRPC status code with which the switch refused the update, or the name of the OpenFlow
+    /// error.
     pub code: String,
-    /// The message of the switch, or the numbers of the OpenFlow error.
+    /// The message with which the switch explains the refusal, or the type and code numbers of the
+    /// OpenFlow error.
     pub message: String,
-    /// The place of the entry in the file of the user, and its text; `None` for made entries.
+    /// The position of the update's entry in the user's file, with the text of the entry; `None`
+    /// for generated entries.
     pub entry: Option<String>,
 }
 
-/// The answered requests of one operation. They were sent in one series without pauses, or in
-/// several series with pauses between them.
+/// The answered requests for one operation. They were sent in one or several series. Within a
+/// series there were no pauses between requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Phase {
-    /// The requests, in the order of their answers.
+    /// The answered requests, in the order of their answers.
     pub calls: Vec<Call>,
     /// The entries of the updates that the switch accepted.
     pub accepted: Vec<EntryNumber>,
     /// The first update that the switch refused; `None` if it refused none.
     pub refusal: Option<Refusal>,
-    /// The number of series.
+    /// The number of series of requests.
     pub series: usize,
-    /// The time from the first request to the last answer, added up over the series.
+    /// The sum of the durations of all series. A series lasts from its first request to its last
+    /// answer.
     pub duration: Duration,
-    /// The processor time of the measuring thread during the phase.
+    /// The processor time that the measuring thread used during the phase.
     pub processor: Duration,
-    /// The number of accepted entries that the switch did not have after the phase; `None` if it
-    /// was not asked.
+    /// The number of entries that the switch accepted but did not list after the phase; `None` if
+    /// the entries were not listed.
     pub missing: Option<u64>,
-    /// The number of updates that the switch accepted of each controller, if there were several.
+    /// For each controller, the number of its updates that the switch accepted; empty if there was
+    /// only one controller.
     pub by_controller: Vec<u64>,
     /// The packets that passed through the switch during the phase.
     pub packets: Forwarded,
-    /// What TCP showed of the connections to the switch meanwhile; `None` for a single request, or
-    /// if the kernel does not tell.
+    /// What the TCP connections showed during the phase about the limiting side; `None` for a
+    /// single request, or if the kernel does not report it.
     pub transport: Option<Evidence>,
 }
 
@@ -134,14 +141,14 @@ impl Phase {
         (time > 0.0).then(|| self.accepted.len() as f64 / time)
     }
 
-    /// Returns the share of the phase during which the measuring thread ran. Close to 1, the switch
-    /// may have waited for this program.
+    /// Returns the share of the phase's duration in which the measuring thread was running. If it
+    /// is close to 1, the switch may have waited for this program.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.processor.as_secs_f64() / self.duration.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Adds another series of requests.
+    /// Adds another series of requests to the phase.
     pub(crate) fn append(&mut self, mut series: Self) {
         self.calls.append(&mut series.calls);
         self.accepted.append(&mut series.accepted);
@@ -161,8 +168,8 @@ impl Phase {
         }
     }
 
-    /// Returns one series of several that controllers sent at the same time, with times since the
-    /// same moment.
+    /// Merges series that several controllers sent at the same time into one. The times of all of
+    /// them must count from the same moment.
     pub(crate) fn at_once(series: Vec<Self>) -> Self {
         let mut all = Self { series: 1, ..Self::default() };
         for mut one in series {
@@ -184,23 +191,23 @@ impl Phase {
         last.saturating_sub(first)
     }
 
-    /// Returns the times from the requests to their answers.
+    /// Returns the times from each request to its answer.
     #[must_use]
     pub fn latencies(&self) -> Ordered<Duration> {
         Ordered::of(self.calls.iter().map(|call| call.answered - call.sent).collect())
     }
 }
 
-/// The shape of a series of requests.
+/// How a series of requests is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// The largest number of requests that wait for their answers at the same time.
+    /// The largest number of requests that may be unanswered at the same time.
     pub(crate) window: usize,
-    /// The time after which no further request is sent; `None` to send all.
+    /// The time after which no further request is sent; `None` to send all requests.
     pub(crate) time: Option<Duration>,
 }
 
-/// The updates of a series of requests.
+/// The updates that a series of requests consists of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work<'a> {
     /// The operation of all updates.
@@ -212,8 +219,8 @@ pub(crate) struct Work<'a> {
 }
 
 impl Shape {
-    /// Returns the number of requests that one of several controllers lets wait, so that all of
-    /// them together have the window.
+    /// Returns how many requests of one controller may be unanswered at the same time, so that
+    /// those of all `controllers` together fill the window.
     pub(crate) fn window_of(self, controller: usize, controllers: usize) -> usize {
         let controllers = controllers.max(1);
         self.window / controllers + usize::from(controller < self.window % controllers)
@@ -221,12 +228,12 @@ impl Shape {
 }
 
 impl<'a> Work<'a> {
-    /// Returns the entries of each request.
+    /// Divides the entries into those of each request.
     pub(crate) fn requests(&self) -> impl Iterator<Item = &'a [EntryNumber]> {
         self.numbers.chunks(self.batch.max(1))
     }
 
-    /// Returns the entries of each of several controllers, which take the requests in turn.
+    /// Divides the entries among several controllers, which take the requests in turn.
     pub(crate) fn dealt(&self, controllers: usize) -> Vec<Vec<EntryNumber>> {
         let mut dealt = vec![Vec::new(); controllers.max(1)];
         for (turn, request) in self.requests().enumerate() {
@@ -239,36 +246,36 @@ impl<'a> Work<'a> {
     }
 }
 
-/// The requests of a series that were sent.
+/// The outcome of sending a series of requests.
 pub(crate) struct Sent {
     pub(crate) phase: Phase,
-    /// The entries of the updates that were not sent.
+    /// The entries whose updates were not sent.
     pub(crate) unsent: Vec<EntryNumber>,
 }
 
 impl Sent {
-    /// Creates the record of a series of which `requests` were sent.
+    /// Creates the outcome of a series of which the first `requests` requests were sent.
     pub(crate) fn new(phase: Phase, work: Work<'_>, requests: usize) -> Self {
         let sent = requests.saturating_mul(work.batch.max(1));
         Self { phase, unsent: work.numbers.get(sent..).unwrap_or_default().to_vec() }
     }
 }
 
-/// The outcome of one request, which ended with an answer.
+/// The answer to one request.
 #[derive(Debug)]
 pub(crate) struct Answered<'a> {
-    /// The time from the start of the series until the request was handed to the connection.
+    /// The time at which the request was handed to the connection, since the start of the series.
     pub(crate) sent: Duration,
-    /// The time from the start of the series until the answer had arrived.
+    /// The time at which the answer arrived, since the start of the series.
     pub(crate) answered: Duration,
     /// The entries of the updates of the request.
     pub(crate) numbers: &'a [EntryNumber],
-    /// The positions in the request of the updates that the switch refused, in ascending order.
+    /// The positions within the request of the updates that the switch refused, in ascending order.
     pub(crate) refused: &'a [usize],
 }
 
 impl Phase {
-    /// Records a request that was answered.
+    /// Adds an answered request to the phase.
     pub(crate) fn note(&mut self, one: &Answered<'_>) {
         let mut refusals = one.refused.iter().peekable();
         for (position, number) in one.numbers.iter().enumerate() {
@@ -284,7 +291,8 @@ impl Phase {
         });
     }
 
-    /// Notes the times of a series, which began with the processor time `processor`.
+    /// Ends the record of a series. `processor` is the processor time that this thread had used
+    /// when the series began.
     pub(crate) fn end(&mut self, processor: Duration) {
         self.processor = processor_time().saturating_sub(processor);
         self.duration = self.span();

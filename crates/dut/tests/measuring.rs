@@ -14,10 +14,11 @@ use dut::{
     BatchAtomicity, Device, DutError, EntryFile, KeyKind, Operation, Outcome, Plan, Target,
     Variant, Watch, capacity, commits, measure, reads, roles, sustained, timeouts, updates,
 };
-use made_server::{as_controller, compile};
+use made_server::{Faults, Proxy, as_controller, compile};
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::proto::v1::{self, entity::Entity as Kind, write_request::Atomicity};
+use tonic::Status;
 
 const PROGRAM: &str = include_str!("kinds.p4");
 
@@ -542,6 +543,35 @@ fn idle_entries_are_reported_in_time() {
     // The table without idle timeouts is left out.
     let found = outcome(&served.target("kinds"), &plan);
     assert_eq!((found.failures.len(), found.timeouts.len()), (0, 0));
+}
+
+/// A switch that takes 50 ms to insert an entry.
+struct SlowInserts;
+
+impl Faults for SlowInserts {
+    fn write(&self, request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
+        let inserts = |update: &v1::Update| update.r#type == v1::update::Type::Insert as i32;
+        if request.updates.iter().any(inserts) {
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(request)
+    }
+}
+
+/// Checks that a message is timed when it arrives, also while further entries are inserted.
+#[test]
+fn slow_insertions_do_not_make_messages_about_timeouts_late() {
+    let served = Served::new();
+    let slow = Proxy::start(&served.address, Arc::new(SlowInserts));
+    let timeouts = Some(timeouts::Settings { entries: 10, grace: Duration::from_secs(5) });
+    let plan = Plan { timeouts, updates: None, reads: None, capacity: None, ..short_plan() };
+    let found = outcome(&target(slow, "idle"), &plan);
+    assert_eq!(found.failures, Vec::<String>::new());
+    let short = &found.timeouts[0];
+    assert_eq!((short.ages.len(), short.early()), (10, 0), "{short:?}");
+    // The first entry is idle after 0.1 s, and the last one is inserted after 0.5 s.
+    let late = short.lateness().max().expect("ages");
+    assert!(late < Duration::from_millis(250), "{short:?}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! without faults shows none.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use dut::roles::{self, Measured};
@@ -14,6 +14,8 @@ use tonic::{Code, Status};
 /// The size of faults that delay a message. No message takes as long otherwise.
 const DELAY: Duration = Duration::from_secs(1);
 const ROUNDS: u32 = 2;
+/// The time that a slow deletion takes. No insertion takes as long.
+const DELETES: Duration = Duration::from_millis(500);
 
 /// A fault of a server.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +33,15 @@ enum Fault {
     LateLoss,
     /// A controller becomes the primary late.
     LatePrimary,
+    /// Entries are deleted late for the controllers after the first one.
+    SlowDeletes,
 }
 
 /// A server with a fault.
 struct Faulty {
     fault: Fault,
+    /// The election id of the first controller that wrote.
+    first: OnceLock<Option<(u64, u64)>>,
     takeover: Mutex<Takeover>,
 }
 
@@ -51,7 +57,7 @@ struct Takeover {
 impl Faulty {
     fn start(fault: Fault) -> String {
         let takeover = Takeover { primary: None, at: Instant::now(), writes: 0 };
-        let faulty = Self { fault, takeover: Mutex::new(takeover) };
+        let faulty = Self { fault, first: OnceLock::new(), takeover: Mutex::new(takeover) };
         Proxy::start(&made_server::serve(include_str!("kinds.p4")), Arc::new(faulty))
     }
 }
@@ -65,8 +71,16 @@ fn standing(message: &v1::StreamMessageResponse) -> Option<(Code, Option<v1::Uin
 
 impl Faults for Faulty {
     fn write(&self, mut request: v1::WriteRequest) -> Result<v1::WriteRequest, Status> {
-        let mut takeover = self.takeover.lock().expect("no holder panics");
         let number = |id: v1::Uint128| (id.high, id.low);
+        let first = *self.first.get_or_init(|| request.election_id.map(number));
+        let deletes = |update: &v1::Update| update.r#type == v1::update::Type::Delete as i32;
+        if matches!(self.fault, Fault::SlowDeletes)
+            && request.election_id.map(number) != first
+            && request.updates.iter().any(deletes)
+        {
+            std::thread::sleep(DELETES);
+        }
+        let mut takeover = self.takeover.lock().expect("no holder panics");
         let is_displaced = request.election_id.map(number) < takeover.primary.map(number);
         let may_write = match self.fault {
             Fault::WritesFor(time) => takeover.at.elapsed() <= time,
@@ -75,7 +89,8 @@ impl Faults for Faulty {
             | Fault::LateNotice
             | Fault::NoNotice
             | Fault::LateLoss
-            | Fault::LatePrimary => false,
+            | Fault::LatePrimary
+            | Fault::SlowDeletes => false,
         };
         if is_displaced && may_write {
             takeover.writes += 1;
@@ -194,6 +209,16 @@ fn a_missing_notice_is_found() {
     // The notice is waited for in each round.
     let found = measured(Fault::NoNotice, 1);
     assert_eq!(shown(&found), [false, false, true, false, false], "{found:?}");
+}
+
+#[test]
+fn a_slow_deletion_does_not_make_the_first_write_late() {
+    let found = measured(Fault::SlowDeletes, 1);
+    assert_eq!(shown(&found), [false; 5], "{found:?}");
+    for (takeover, fail_over) in found.takeovers.iter().zip(&found.fail_overs) {
+        assert!(takeover.write - takeover.primary < DELETES, "{takeover:?}");
+        assert!(fail_over.write - fail_over.primary < DELETES, "{fail_over:?}");
+    }
 }
 
 #[test]

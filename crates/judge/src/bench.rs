@@ -1,5 +1,5 @@
-//! The bench on which requirements are tried: the primary controller of the device, and what it
-//! has left there.
+//! The bench on which requirements are tried. It is the primary controller of the device, and
+//! records the entities that attempts have left there.
 
 mod commits;
 pub(crate) mod packets;
@@ -25,10 +25,12 @@ use crate::subject::{Subject, Table};
 
 pub(crate) use self::targets::value_of;
 
-/// The distances from the judged device at which a server is not likely to have others.
+/// Numbers that are added to the identifier of the judged device, one after the other, until the
+/// sum is the identifier of no device of the server.
 pub(crate) const OTHER_DEVICES: [u64; 3] = [0x10_0003, 0x7fff_ffff, 77];
 
-/// The codes of a refusal for which the specification names none: all but OK.
+/// The status codes that a requirement accepts for a refusal if the specification names none. The
+/// list is empty, which stands for all codes but OK.
 pub(crate) const REFUSED: &[Code] = &[];
 
 impl From<Lost> for Fault {
@@ -37,14 +39,16 @@ impl From<Lost> for Fault {
     }
 }
 
-/// A connection as the primary controller, and the entities that requirements have left.
+/// The connection of the primary controller to the device, with a record of the entities that
+/// requirements have left there.
 pub(crate) struct Bench {
     target: Target,
     means: Means,
-    /// The pipeline that was there before an attempt committed one, to be committed again.
+    /// The pipeline that an attempt has replaced, which must be committed again after the attempt.
     replaced: Option<v1::ForwardingPipelineConfig>,
     pub(crate) channel: Channel,
-    /// The stream that keeps this client the primary; `None` after the connection was lost.
+    /// The stream that keeps this client the primary controller; `None` after the connection was
+    /// lost.
     primary: Option<Stream>,
     /// The election id of this client.
     election_id: u128,
@@ -52,19 +56,22 @@ pub(crate) struct Bench {
     highest: u128,
     pub(crate) subject: Subject,
     pub(crate) p4info: config::P4Info,
-    /// The entities that were inserted and not deleted.
+    /// The entities that the bench has inserted and not deleted.
     inserted: Vec<v1::Entity>,
-    /// The keys of the entries that the device had before.
+    /// The keys of the entries that were in the device before the bench started.
     present: Vec<v1::TableEntry>,
-    /// The number of the next entry.
+    /// The number from which the next generated entry gets its values. It grows with each entry, so
+    /// that all entries differ.
     next: u128,
-    /// The tables whose entries the device accepts.
+    /// The identifiers of the tables whose entries the device accepts.
     usable: Vec<u32>,
-    /// The code with which the device refused an entry of each other table.
+    /// The names of the tables that refused a generated entry, each with the status code of the
+    /// refusal.
     refused: Vec<(String, Code)>,
-    /// The identifier of a device that the server does not have, as far as it says.
+    /// The identifier of a device that the server does not have; `None` if none was found.
     unknown_device: Option<u64>,
-    /// Whether an attempt made other clients, which may have displaced this one.
+    /// Whether an attempt opened streams of other clients, which may have displaced this one as the
+    /// primary.
     has_rivals: bool,
 }
 
@@ -139,7 +146,7 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Returns the version that the device names.
+    /// Returns the version of P4Runtime that the device reports.
     pub(crate) fn version(&mut self) -> Option<String> {
         let answer = self.channel.capabilities(self.target.device_id);
         self.channel.take_exchanges();
@@ -154,7 +161,7 @@ impl Bench {
         self.election_id
     }
 
-    /// Tries a requirement.
+    /// Tries a requirement, and returns the verdict on it.
     pub(crate) fn attempt(&mut self, trial: &Trial) -> Verdict {
         if self.primary.is_none()
             && let Err(error) = self.reconnect()
@@ -181,8 +188,9 @@ impl Bench {
         Ok(())
     }
 
-    /// Deletes what an attempt has left, and becomes the primary again if another client was.
-    /// Returns a description of each entity that could not be deleted. Its calls are not recorded.
+    /// Deletes the entities that an attempt has left, and becomes the primary again if another
+    /// client is. Returns a description of each entity that could not be deleted. These calls are
+    /// not added to the record.
     pub(crate) fn clean(&mut self) -> Vec<String> {
         let exchanges = self.channel.take_exchanges();
         let mut left = Vec::new();
@@ -209,12 +217,12 @@ impl Bench {
         left
     }
 
-    /// Returns the calls of the last attempt.
+    /// Returns the recorded calls of the last attempt.
     pub(crate) fn take_exchanges(&mut self) -> Vec<Exchange> {
         self.channel.take_exchanges()
     }
 
-    /// Becomes the primary with an election id higher than all before.
+    /// Becomes the primary controller with an election id higher than all used so far.
     fn become_primary(&mut self) -> Result<(), String> {
         let election_id = self.next_election_id();
         let (primary, standing) =
@@ -236,13 +244,14 @@ impl Bench {
         self.highest
     }
 
-    /// Returns the first table that fits, or the fault of a device without such a table.
+    /// Returns the first table that satisfies `fits`. Without one, returns the fault that the
+    /// device lacks `what`.
     pub(crate) fn table(&self, what: &str, fits: impl Fn(&Table) -> bool) -> Result<Table, Fault> {
         let found = self.subject.tables.iter().find(|table| fits(table));
         found.cloned().ok_or_else(|| lacks(what))
     }
 
-    /// Returns the first table that fits among those that take entries.
+    /// Returns the first table that satisfies `fits` among those whose entries the device accepts.
     pub(crate) fn open_table(
         &self,
         what: &str,
@@ -251,12 +260,12 @@ impl Bench {
         self.table(what, |table| self.usable.contains(&table.id) && fits(table))
     }
 
-    /// Returns the first table that takes entries.
+    /// Returns the first table whose entries the device accepts.
     pub(crate) fn any_open_table(&self) -> Result<Table, Fault> {
         self.open_table("table that takes entries with numbers as values", |_| true)
     }
 
-    /// Returns an entry whose key no entry of the table has.
+    /// Returns an entry whose key differs from those of all other entries of the table.
     pub(crate) fn entry(&mut self, table: &Table) -> v1::TableEntry {
         loop {
             let entry = entities::entry(table, self.next);
@@ -271,7 +280,7 @@ impl Bench {
         }
     }
 
-    /// Returns a Write of the primary.
+    /// Returns a Write request of the primary controller.
     pub(crate) fn write_request(&self, updates: Vec<v1::Update>) -> v1::WriteRequest {
         v1::WriteRequest {
             device_id: self.target.device_id,
@@ -282,12 +291,12 @@ impl Bench {
         }
     }
 
-    /// Returns a Read of entities.
+    /// Returns a Read request for entities.
     pub(crate) fn read_request(&self, entities: Vec<v1::Entity>) -> v1::ReadRequest {
         v1::ReadRequest { device_id: self.target.device_id, entities, ..Default::default() }
     }
 
-    /// Makes a Write, and notes which entities are in the device after it.
+    /// Sends a Write request, and records which entities the device has afterwards.
     pub(crate) fn write(&mut self, request: v1::WriteRequest) -> Result<WriteAnswer, Fault> {
         let updates = request.updates.clone();
         let answer = self.channel.write(request)?;
@@ -307,7 +316,7 @@ impl Bench {
         Ok(answer)
     }
 
-    /// Writes updates that the device must accept.
+    /// Writes updates as the primary, and demands that the device accepts them.
     pub(crate) fn accept(&mut self, updates: Vec<v1::Update>) -> Result<(), Fault> {
         let request = self.write_request(updates);
         let answer = self.write(request)?;
@@ -320,7 +329,8 @@ impl Bench {
         })
     }
 
-    /// Writes updates as another client, which the device must accept.
+    /// Writes updates as another client, which has this election id, and demands that the device
+    /// accepts them.
     pub(crate) fn accept_of(
         &mut self,
         election_id: u128,
@@ -332,14 +342,14 @@ impl Bench {
         demand_code(answer.of(0), &[Code::Ok])
     }
 
-    /// Writes one update that the device must refuse with one of these codes.
+    /// Writes one update, and demands that the device refuses it with one of these codes.
     pub(crate) fn refuse(&mut self, update: v1::Update, codes: &[Code]) -> Result<(), Fault> {
         let request = self.write_request(vec![update]);
         let answer = self.write(request)?;
         demand_code(answer.of(0), codes)
     }
 
-    /// Reads entities that the device must return.
+    /// Reads entities, and demands that the device returns them.
     pub(crate) fn read(&mut self, entities: Vec<v1::Entity>) -> Result<Vec<v1::Entity>, Fault> {
         let request = self.read_request(entities);
         let answer = self.channel.read(request)?;
@@ -349,7 +359,7 @@ impl Bench {
         })
     }
 
-    /// Reads entities, for which the device must answer with one of these codes.
+    /// Reads entities, and demands that the device answers with one of these codes.
     pub(crate) fn refuse_read(
         &mut self,
         entities: Vec<v1::Entity>,
@@ -360,7 +370,8 @@ impl Bench {
         demand_code(answer.map_or_else(|status| read_code(&status), |_| Code::Ok), codes)
     }
 
-    /// Reads the entry with the key of this one; `None` if the table has none.
+    /// Reads the entry that has the same key as `entry`. Returns `None` if the table has no such
+    /// entry.
     pub(crate) fn find(&mut self, entry: &v1::TableEntry) -> Result<Option<v1::TableEntry>, Fault> {
         let wanted = v1::TableEntry {
             table_id: entry.table_id,
@@ -386,14 +397,15 @@ impl Bench {
         })
     }
 
-    /// Returns an identifier of a device that the server does not have.
+    /// Returns an identifier that no device of the server has.
     pub(crate) fn unknown_device(&self) -> Result<u64, Fault> {
         self.unknown_device.ok_or_else(|| {
             Fault::NotApplicable("every device identifier seems to exist".to_owned())
         })
     }
 
-    /// Returns the code with which the server answers a Read of the pipeline of a device.
+    /// Returns the status code with which the server answers a request for the pipeline of a
+    /// device.
     pub(crate) fn pipeline_code(&mut self, device_id: u64) -> Result<Code, Fault> {
         let request = v1::GetForwardingPipelineConfigRequest {
             device_id,
@@ -403,8 +415,8 @@ impl Bench {
         Ok(answer.map_or_else(|status| status.code(), |_| Code::Ok))
     }
 
-    /// Demands that a Write with an election id is refused as a whole, because it is not that of
-    /// the primary.
+    /// Demands that the device refuses a whole Write request, because its election id is not that
+    /// of the primary.
     pub(crate) fn refuse_writer(
         &mut self,
         election_id: Option<u128>,
@@ -416,7 +428,7 @@ impl Bench {
         demand_code(answer.code, &[Code::PermissionDenied])
     }
 
-    /// Demands that a table has an entry with this action.
+    /// Demands that the table contains this entry, with the same action.
     pub(crate) fn holds(&mut self, entry: &v1::TableEntry) -> Result<(), Fault> {
         let found = self.find(entry)?;
         demand(found.as_ref().is_some_and(|found| found.action == entry.action), || match found {
@@ -425,14 +437,15 @@ impl Bench {
         })
     }
 
-    /// Demands that a table has no entry with the key of this one.
+    /// Demands that the table contains no entry with the same key as `entry`.
     pub(crate) fn holds_no(&mut self, entry: &v1::TableEntry) -> Result<(), Fault> {
         let found = self.find(entry)?;
         demand(found.is_none(), || "the entry is in the table afterwards".to_owned())
     }
 }
 
-/// Demands that an answer has one of these codes, or is [`REFUSED`].
+/// Demands that a status code is one of `wanted`. If `wanted` is [`REFUSED`], demands any code but
+/// OK.
 pub(crate) fn demand_code(found: Code, wanted: &[Code]) -> Result<(), Fault> {
     let is_wanted = if wanted.is_empty() { found != Code::Ok } else { wanted.contains(&found) };
     demand(is_wanted, || {
@@ -444,7 +457,7 @@ pub(crate) fn demand_code(found: Code, wanted: &[Code]) -> Result<(), Fault> {
     })
 }
 
-/// Opens a stream with an arbitration, and returns the answer.
+/// Opens a stream, sends an arbitration request on it, and returns the device's answer.
 fn arbitrate(
     channel: &mut Channel,
     device_id: u64,
@@ -470,7 +483,7 @@ fn arbitrate(
     }
 }
 
-/// Returns the message with which a client of the default role takes part in an arbitration.
+/// Returns the arbitration request of a client of the default role.
 pub(crate) fn arbitration(
     device_id: u64,
     election_id: Option<u128>,
@@ -478,7 +491,7 @@ pub(crate) fn arbitration(
     arbitration_of(device_id, None, election_id)
 }
 
-/// Returns the message with which a client of a role takes part in an arbitration.
+/// Returns the arbitration request of a client of this role.
 pub(crate) fn arbitration_of(
     device_id: u64,
     role: Option<v1::Role>,
@@ -492,13 +505,14 @@ pub(crate) fn arbitration_of(
     })
 }
 
-/// Returns the code and the election id of an arbitration update.
+/// Returns the status code and the election id in an answer to an arbitration request.
 pub(crate) fn standing(update: &v1::MasterArbitrationUpdate) -> (Code, u128) {
     let code = update.status.as_ref().map_or(Code::Ok, |status| Code::from_i32(status.code));
     (code, update.election_id.map_or(0, number))
 }
 
-/// Returns an entity that selects all entries of a table, or of all tables if the identifier is 0.
+/// Returns the entity that, in a Read request, selects all entries of a table, or of all tables if
+/// the identifier is 0.
 pub(crate) fn all_entries(table_id: u32) -> v1::Entity {
     of_entry(&v1::TableEntry { table_id, ..Default::default() })
 }

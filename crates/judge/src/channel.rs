@@ -1,4 +1,4 @@
-//! The connection to a device: the calls of P4Runtime without interpretation, and a record of
+//! The connection to a device: sends the RPCs of P4Runtime without interpreting them, and records
 //! them.
 
 use std::time::Duration;
@@ -15,11 +15,12 @@ use tonic::{Code, Status, Streaming};
 
 /// The time within which a device must answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
-/// The time within which a device must have verified or committed a pipeline.
+/// The time within which a device must have verified or committed a pipeline, or answered
+/// otherwise.
 const LOADING: Duration = Duration::from_secs(60);
-/// The largest answer.
+/// The largest accepted size of a response, in bytes.
 const RESPONSE_LIMIT: usize = 64 << 20;
-/// The number of characters of a message that are kept.
+/// The largest number of characters that are kept of a recorded message.
 const KEPT: usize = 2_000;
 
 /// The device that is judged.
@@ -27,24 +28,24 @@ const KEPT: usize = 2_000;
 pub struct Target {
     /// The address of the P4Runtime server, as `host:port`.
     pub address: String,
-    /// The device at the server.
+    /// The identifier of the device at the server.
     pub device_id: u64,
-    /// The TLS identity and roots. `None` connects without TLS.
+    /// The client's TLS identity and the trusted roots; `None` to connect without TLS.
     pub tls: Option<ClientTls>,
 }
 
-/// A request and its answer.
+/// A recorded request with its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The name of the call.
+    /// The name of the RPC.
     pub call: &'static str,
     /// The request in the text format of protocol buffers.
     pub request: String,
-    /// The answer: its status codes, or messages in the text format.
+    /// The answer in text form: status codes, or messages in the text format of protocol buffers.
     pub answer: String,
 }
 
-/// The reason why a device cannot be judged.
+/// The error that prevents a device from being judged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -56,12 +57,13 @@ pub enum ConnectError {
         /// The error of the connection.
         cause: String,
     },
-    /// Another controller is the primary of the device. The requirements would disturb it.
+    /// Another controller is the primary of the device. Trying the requirements would disturb that
+    /// controller.
     #[error(
         "another controller is primary of device {device_id} (election id {election_id}); stop it first"
     )]
     Controlled {
-        /// The device at the server.
+        /// The identifier of the device at the server.
         device_id: u64,
         /// The election id of the other controller.
         election_id: u128,
@@ -69,28 +71,29 @@ pub enum ConnectError {
     /// The device did not make this client its primary controller.
     #[error("the device does not make this controller its primary: {cause}")]
     Arbitration {
-        /// The answer.
+        /// The answer of the device.
         cause: String,
     },
-    /// The device runs no pipeline, so that no entities can be written.
+    /// The device runs no pipeline, so no entities can be written.
     #[error(
         "device {device_id} runs no pipeline ({cause}); push one, for example with the controller that it is used with"
     )]
     NoPipeline {
-        /// The device at the server.
+        /// The identifier of the device at the server.
         device_id: u64,
-        /// The answer.
+        /// The answer of the device.
         cause: String,
     },
     /// The device refused the pipeline that the user gave.
     #[error("device {device_id} refuses the pipeline: {cause}")]
     Refused {
-        /// The device at the server.
+        /// The identifier of the device at the server.
         device_id: u64,
-        /// The answer.
+        /// The answer of the device.
         cause: String,
     },
-    /// The pipeline has nothing that can be written by numbers alone.
+    /// The pipeline has no table or action profile for which entities can be generated from
+    /// numbers.
     #[error(
         "the pipeline has no table or action profile that takes entities with numbers as values"
     )]
@@ -103,25 +106,25 @@ pub enum ConnectError {
         /// The error of the system.
         cause: std::io::Error,
     },
-    /// The certificate, the key or the authorities for TLS cannot be used.
+    /// The certificate, the key or the certificate authorities for TLS cannot be used.
     #[error(transparent)]
     Certificates(#[from] grpc::tls::TlsError),
     /// No OpenFlow switch connected.
     #[error("no switch connected within {seconds} s; tell the switch where its controller is")]
     NoSwitch {
-        /// The time that was waited, in seconds.
+        /// The time for which a switch was awaited, in seconds.
         seconds: u64,
     },
-    /// The switch that connected does not speak a version that is known here.
+    /// The switch that connected speaks no supported version, or did not complete the handshake.
     #[error("the switch that connected cannot be judged: {cause}")]
     Handshake {
-        /// The behaviour of the switch.
+        /// A description of what the switch did.
         cause: String,
     },
-    /// An interrupt came while a switch was waited for.
+    /// The user interrupted the wait for a switch.
     #[error("interrupted")]
     Interrupted,
-    /// The runtime of the connection could not be set up.
+    /// The asynchronous runtime of the connection could not be set up.
     #[error("the connection cannot be set up: {0}")]
     System(#[from] std::io::Error),
 }
@@ -131,17 +134,18 @@ pub enum ConnectError {
 #[error("{0}")]
 pub(crate) struct Lost(pub(crate) String);
 
-/// The answer to a Write.
+/// The answer to a Write request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WriteAnswer {
-    /// The code of the call.
+    /// The status code of the RPC.
     pub(crate) code: Code,
-    /// The code of each update, if the status has details.
+    /// The status code of each update; empty if the status has no details.
     pub(crate) updates: Vec<Code>,
 }
 
 impl WriteAnswer {
-    /// Returns the code of one update: that of its details, or of the call if there are none.
+    /// Returns the status code of one update: that in the details of the status, or that of the RPC
+    /// if there are no details.
     pub(crate) fn of(&self, index: usize) -> Code {
         self.updates.get(index).copied().unwrap_or(self.code)
     }
@@ -152,14 +156,14 @@ impl WriteAnswer {
     }
 }
 
-/// A connection, and the record of the calls on it.
+/// A connection to a device, with a record of the calls on it.
 pub(crate) struct Channel {
     runtime: Runtime,
     rpc: P4RuntimeClient<Line>,
     exchanges: Vec<Exchange>,
 }
 
-/// A `StreamChannel` that is open.
+/// An open `StreamChannel` RPC.
 pub(crate) struct Stream {
     outgoing: UnboundedSender<v1::StreamMessageRequest>,
     incoming: Streaming<v1::StreamMessageResponse>,
@@ -183,12 +187,12 @@ impl Channel {
         Ok(Self { runtime, rpc, exchanges: Vec::new() })
     }
 
-    /// Returns the calls since the last one of this function.
+    /// Returns the calls that were recorded since this function was last called.
     pub(crate) fn take_exchanges(&mut self) -> Vec<Exchange> {
         std::mem::take(&mut self.exchanges)
     }
 
-    /// Puts a record in the place of the present one.
+    /// Replaces the record of calls.
     pub(crate) fn restore_exchanges(&mut self, exchanges: Vec<Exchange>) {
         self.exchanges = exchanges;
     }
@@ -284,8 +288,8 @@ impl Channel {
         Ok(answer)
     }
 
-    /// Opens a stream with its first message. A refusal may come with the call or in place of the
-    /// first message of the stream.
+    /// Opens a stream with its first message. A device that refuses the stream may fail the RPC at
+    /// once, or accept it and end the stream later.
     pub(crate) fn open_stream(
         &mut self,
         first: v1::StreamMessageRequest,
@@ -315,16 +319,17 @@ impl Channel {
         stream.outgoing.send(message).map_err(|_| Lost("the device closed the stream".to_owned()))
     }
 
-    /// Waits. Messages that were sent on the stream leave meanwhile, and one that arrives is noted.
+    /// Waits for some time. Meanwhile, messages that were sent on the stream are transmitted, and
+    /// messages that arrive are recorded.
     pub(crate) fn pause(&mut self, stream: &mut Stream, time: Duration) {
         if let Some(found) = self.next(stream, time) {
             self.record_message(Some(&found), time);
         }
     }
 
-    /// Waits for the next message of a stream, at most for some time. Returns `None` if there is
-    /// none, and an error status if the device ended the stream, whose code is OK if it ended
-    /// without an error.
+    /// Waits for the next message of a stream, for at most `within`. Returns `None` if none
+    /// arrives. If the device ended the stream, returns the status; its code is OK if the device
+    /// ended the stream without an error.
     pub(crate) fn receive(
         &mut self,
         stream: &mut Stream,
@@ -376,8 +381,8 @@ fn shown<M: Message>(name: &str, message: &M) -> String {
     }
 }
 
-/// Waits for an answer. A failure of the transport is distinguished from an answer of the device by
-/// its code, UNAVAILABLE, with which no requirement is answered.
+/// Waits for the answer to a call, for a limited time. A failure of the transport is reported as
+/// the status UNAVAILABLE, which satisfies no requirement.
 async fn timed<T>(
     call: &str,
     answer: impl Future<Output = Result<T, Status>>,
@@ -401,14 +406,14 @@ async fn timed_within<T>(
     }
 }
 
-/// Returns the code of a Read that failed: the first of its entities that has one, or that of the
-/// call (13.3).
+/// Returns the status code of a failed Read request: that of the first entity with an error, or
+/// that of the RPC if the status has no details (13.3).
 pub(crate) fn read_code(status: &Status) -> Code {
     let codes = update_codes(status);
     codes.into_iter().find(|code| *code != Code::Ok).unwrap_or(status.code())
 }
 
-/// Returns the codes of the updates of a batch, which a status has as its details (10).
+/// Returns the status codes of the updates of a batch, which are in the details of the status (10).
 fn update_codes(status: &Status) -> Vec<Code> {
     let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
     let errors = details.iter().filter(|detail| detail.type_url.ends_with("/p4.v1.Error"));
@@ -416,7 +421,7 @@ fn update_codes(status: &Status) -> Vec<Code> {
     errors.map(|error| Code::from_i32(error.canonical_code)).collect()
 }
 
-/// Returns the text of a refusal.
+/// Returns a description of a refused request: its status, and the codes of its updates.
 fn refusal(status: &Status, updates: &[Code]) -> String {
     let mut text = format!("{}: {}", name(status.code()), status.message());
     if !updates.is_empty() {
@@ -426,7 +431,7 @@ fn refusal(status: &Status, updates: &[Code]) -> String {
     text
 }
 
-/// Returns the name of a code as gRPC writes it.
+/// Returns the name of a status code as gRPC writes it.
 pub(crate) fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",

@@ -1,6 +1,7 @@
-//! Requirements, the findings about them, and the faults that an attempt ends with.
+//! The requirements of a specification, the verdicts on them, and the faults with which attempts
+//! end.
 
-/// The strength of a requirement.
+/// How binding a requirement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The specification says MUST, or states it as a fact.
@@ -9,30 +10,30 @@ pub enum Level {
     Should,
 }
 
-/// A requirement of a specification for a device.
+/// A requirement that a specification makes of a device.
 #[derive(Clone, Copy, Debug)]
 pub struct Requirement {
-    /// The section of the specification.
+    /// The section of the specification that states the requirement.
     pub section: &'static str,
-    /// The name, which is unique: lower-case words with hyphens.
+    /// The unique name of the requirement, in lower-case words with hyphens.
     pub id: &'static str,
-    /// The strength.
+    /// How binding the requirement is.
     pub level: Level,
-    /// A sentence about what the device does.
+    /// A sentence that states what the device must do.
     pub text: &'static str,
 }
 
-/// The finding about one requirement.
+/// The verdict on one requirement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// The device answered as demanded.
+    /// The device answered as the requirement demands.
     Met,
     /// The device answered otherwise.
     Broken {
-        /// A description of the demand and of what the device did.
+        /// A description of what the requirement demands, and of what the device did instead.
         why: String,
     },
-    /// The requirement cannot be tried on this device.
+    /// The requirement cannot be tried on this device, because the device lacks something.
     NotApplicable {
         /// A description of what the device lacks.
         why: String,
@@ -40,17 +41,17 @@ pub enum Verdict {
     /// The requirement could not be tried, because the connection failed or the device did not
     /// answer.
     Untried {
-        /// The reason.
+        /// The reason why the requirement was not tried.
         why: String,
     },
 }
 
-/// The reason why an attempt ended before it showed that a requirement is met.
+/// The reason why an attempt ended before it could show that its requirement is met.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The device did not do what is demanded.
+    /// The device did not do what the requirement demands.
     Broken(String),
-    /// The device lacks what the attempt needs.
+    /// The device lacks something that the attempt needs.
     NotApplicable(String),
     /// The device closed the connection or did not answer.
     Lost(String),
@@ -73,12 +74,13 @@ impl From<Fault> for Verdict {
     }
 }
 
-/// Returns a fault of the device unless something holds.
+/// Returns the fault that the device broke the requirement, with the reason `why`, unless `holds`
+/// is true.
 pub(crate) fn demand(holds: bool, why: impl FnOnce() -> String) -> Result<(), Fault> {
     if holds { Ok(()) } else { Err(Fault::Broken(why())) }
 }
 
-/// Returns the fault of a device that lacks something.
+/// Returns the fault that the device lacks `what`, so that the requirement is not applicable.
 pub(crate) fn lacks(what: &str) -> Fault {
     Fault::NotApplicable(format!("the device has no {what}"))
 }

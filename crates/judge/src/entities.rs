@@ -1,4 +1,4 @@
-//! Entities with values that a device has to accept.
+//! Builds entities whose values a device must accept.
 
 use bytes::Bytes;
 use constraints::Goal;
@@ -9,19 +9,20 @@ use protos::v1::{
 
 use crate::subject::{self, Action, Key, Table};
 
-/// The priority of entries that have one, and of which the requirement demands none.
+/// The priority of generated entries in tables with priorities, unless the requirement is about
+/// priorities.
 pub(crate) const PRIORITY: i32 = 10;
 
-/// Returns the shortest byte string of a number (8.3): at least one byte, and no zero before
-/// others.
+/// Returns a number in the canonical form of P4Runtime (8.3): the shortest big-endian byte string,
+/// which has at least one byte and no other leading zeros.
 pub(crate) fn bytes(value: u128) -> Bytes {
     let all = value.to_be_bytes();
     let first = all.iter().position(|byte| *byte != 0).unwrap_or(all.len() - 1);
     Bytes::copy_from_slice(&all[first..])
 }
 
-/// Returns a number in decimal digits, as a string that a device may translate. Ports have such names
-/// on many switches.
+/// Returns a number as a string of decimal digits. Many switches name their ports like this, so a
+/// device that translates strings probably knows such a string.
 pub(crate) fn text(value: u128) -> Bytes {
     value.to_string().into()
 }
@@ -35,15 +36,15 @@ pub(crate) fn largest(bits: u32) -> u128 {
     }
 }
 
-/// Returns a value that does not fit into `bits`, in the shortest byte string.
+/// Returns the shortest byte string of a value that needs more than `bits` bits.
 pub(crate) fn too_large(bits: u32) -> Bytes {
     let mut value = vec![0; bits as usize / 8 + 1];
     value[0] = 1 << (bits % 8);
     value.into()
 }
 
-/// Returns an entry of a table that differs from those of other numbers. Each key field with a mask
-/// matches a single value.
+/// Returns an entry of a table that is identified by a number: entries with different numbers have
+/// different keys. Key fields that could match several values match a single one.
 pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
     let mut rest = number;
     let fields = table.keys.iter().map(|key| {
@@ -61,7 +62,7 @@ pub(crate) fn entry(table: &Table, number: u128) -> v1::TableEntry {
     }
 }
 
-/// Returns a match of exactly one value.
+/// Returns a match of a key field that accepts exactly one value.
 pub(crate) fn field(key: &Key, value: u128) -> v1::FieldMatch {
     use field_match::FieldMatchType as Match;
     let value = if key.is_text() { text(value) } else { bytes(value) };
@@ -81,7 +82,7 @@ pub(crate) fn field(key: &Key, value: u128) -> v1::FieldMatch {
     v1::FieldMatch { field_id: key.id, field_match_type: Some(matched) }
 }
 
-/// Returns the shortest byte string of the largest number of some width.
+/// Returns the shortest byte string of the largest `bits`-bit number.
 pub(crate) fn all_ones(bits: u32) -> Bytes {
     let mut value = vec![0xff; bits.div_ceil(8) as usize];
     if let (Some(first), 1..) = (value.first_mut(), bits % 8) {
@@ -90,13 +91,14 @@ pub(crate) fn all_ones(bits: u32) -> Bytes {
     value.into()
 }
 
-/// Returns a call of an action whose parameters all have a value, as far as it fits.
+/// Returns a call of an action. All arguments have the same value, truncated to the width of their
+/// parameter.
 pub(crate) fn call(action: &Action, value: u128) -> v1::TableAction {
     v1::TableAction { r#type: Some(table_action::Type::Action(bare_call(action, value))) }
 }
 
-/// Returns a call of an action as members of action profiles have it. It satisfies the constraint
-/// of the action, if there is one.
+/// Returns a call of an action as a member of an action profile contains it. If the action has a
+/// constraint, the call satisfies it.
 pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
     let params = action.params.iter().map(|param| {
         let value = value & largest(param.room());
@@ -110,7 +112,8 @@ pub(crate) fn bare_call(action: &Action, value: u128) -> v1::Action {
     }
 }
 
-/// Returns a member of an action profile, whose action is one of the table that refers to it.
+/// Returns a member of an action profile. Its action is one that `table`, which uses the profile,
+/// permits.
 pub(crate) fn member(
     action_profile_id: u32,
     table: &Table,
@@ -121,7 +124,7 @@ pub(crate) fn member(
     v1::ActionProfileMember { action_profile_id, member_id, action }.into()
 }
 
-/// Returns copies for port 1 with these instances.
+/// Returns replicas that send copies of a packet to port 1, with these instance numbers.
 pub(crate) fn replicas(instances: impl IntoIterator<Item = u32>) -> Vec<v1::Replica> {
     let replicas = instances.into_iter().map(|instance| v1::Replica {
         instance,
@@ -138,7 +141,8 @@ pub(crate) fn multicast_group(multicast_group_id: u32, replicas: Vec<v1::Replica
     v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into()
 }
 
-/// Returns a clone session, whose copies have at most this length; 0 if they have any.
+/// Returns a clone session that truncates its copies to `packet_length_bytes`, or leaves them as
+/// they are if that is 0.
 pub(crate) fn clone_session(
     session_id: u32,
     replicas: Vec<v1::Replica>,
@@ -150,7 +154,7 @@ pub(crate) fn clone_session(
     v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into()
 }
 
-/// Returns an entry with another action.
+/// Returns a copy of `entry` with another action.
 pub(crate) fn with_action(entry: &v1::TableEntry, action: v1::Action) -> v1::TableEntry {
     let action = Some(v1::TableAction { r#type: Some(table_action::Type::Action(action)) });
     v1::TableEntry { action, ..entry.clone() }

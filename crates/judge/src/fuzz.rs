@@ -1,12 +1,13 @@
-//! Random sequences of writes, whose answers and effects are compared with a model of the device.
+//! Sends random sequences of Write requests to a device, and compares its answers and its state
+//! with a model.
 //!
-//! Requests are made from a seed and the P4Info of the device: entries, default entries,
-//! members, groups, multicast groups and clone sessions are inserted, modified and deleted, and a
-//! part of the updates has a fault or breaks a constraint of the program. After each request, the
-//! answers and the entities that the device returns have to be those of the [`Model`]. In the second
-//! half of a search, packets are injected in between, which change counts and registers, so these
-//! are compared in the first half only. A sequence that shows a fault is shortened as long as it
-//! shows it, so that what remains can be read, and repeated with [`replay`].
+//! Requests are generated from a seed and the P4Info of the device. They insert, modify and delete
+//! entries, default entries, members, groups, multicast groups and clone sessions; some of the
+//! updates are invalid or violate a constraint of the program. After each request, the answers and
+//! the entities that the device returns must be those of the [`Model`]. In the second half of a
+//! run, packets are injected between requests. Packets may change counters and registers, so these
+//! are compared only in the first half. If a sequence shows a fault, it is shortened as far as it
+//! still shows the fault, so that a person can read it and repeat it with [`replay`].
 
 mod generate;
 mod left_out;
@@ -39,79 +40,83 @@ use crate::demands::Fault;
 use crate::entities::{delete, modify};
 use crate::means::Means;
 
-/// The result of a search.
+/// The result of a search for faults.
 #[derive(Clone, Debug)]
 pub struct Fuzzed {
     /// The number of requests that were sent before a fault was found.
     pub requests: u64,
-    /// The updates that were sent, by what they are about and their type.
+    /// The numbers of updates that were sent, for each kind of update.
     pub counts: Vec<Count>,
-    /// The entries that the device accepted, by table.
+    /// The numbers of entries that the device accepted, for each table.
     pub tables: Vec<TableCount>,
     /// The number of packets that were injected.
     pub packets: u64,
-    /// The parts of the program's constraints.
+    /// The parts of the program's constraints, with how often each was tested.
     pub constraints: Vec<ConstraintPart>,
-    /// The parts of the device that were left out, each with the reason.
+    /// The parts of the device's state that were neither written nor compared, each with the
+    /// reason.
     pub left_out: Vec<String>,
     /// The fault that was found; `None` if there is none.
     pub finding: Option<Finding>,
-    /// The entities that could not be deleted at the end, or why they could not be.
+    /// A description of the entities that could not be deleted at the end, or of why the clean-up
+    /// failed. `None` if nothing is left in the device.
     pub left: Option<String>,
 }
 
-/// The numbers of updates of a kind.
+/// The numbers of accepted and refused updates of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// The kind: the type of the updates and their subject, such as `insert of an entry`.
+    /// The kind of update: its type and the kind of its entity, such as `insert of an entry`.
     pub what: String,
-    /// Those that the device accepted.
+    /// The number of updates that the device accepted.
     pub accepted: u64,
-    /// Those that the device refused.
+    /// The number of updates that the device refused.
     pub refused: u64,
 }
 
-/// The entries of a table.
+/// The number of entries of a table that the device accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableCount {
     /// The name of the table.
     pub name: String,
-    /// The insertions that the device accepted.
+    /// The number of insertions into the table that the device accepted.
     pub accepted: u64,
 }
 
-/// A part of a constraint on a table or action, which must hold by itself.
+/// A part of a constraint on a table or action. An entity satisfies the constraint only if it
+/// satisfies all parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConstraintPart {
-    /// The table or action, such as `table MyIngress.acl`.
+    /// The table or action that has the constraint, such as `table MyIngress.acl`.
     pub owner: String,
-    /// The text of the part.
+    /// The text of this part of the constraint.
     pub text: String,
-    /// The number of updates that broke this part and nothing else.
+    /// The number of updates that violated this part of the constraint and were valid otherwise.
     pub near_misses: u64,
 }
 
-/// A fault of a device.
+/// A fault of a device, with the requests that show it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     /// A description of the fault: how an answer or the entities of the device differ from what the
     /// specification demands, or how the connection failed.
     pub why: String,
-    /// The requests that show it, shortened as far as possible.
+    /// The requests that show the fault, shortened as far as possible.
     pub steps: Vec<Step>,
-    /// The number of requests that had been sent when the fault was found.
+    /// The number of requests that had been sent when the fault appeared for the first time.
     pub found_after: u64,
-    /// The number of repetitions, out of three, in which the fault appeared.
+    /// The number of repetitions of the shortened sequence, out of three, in which the fault
+    /// appeared.
     pub repeated: u32,
 }
 
-/// Searches for a fault. If `stop` is set, ends soon. `means` has the ports of the device, on which
-/// packets are injected if there are any. `progress` is called with the number of requests that were
-/// sent and of all. Everything that was inserted is deleted at the end.
+/// Searches for a fault by sending random requests. If `stop` is set, ends soon. If `means` has
+/// ports of the device, also injects packets. Calls `progress` with the number of requests sent so
+/// far and the number of all. Deletes everything that was inserted at the end.
 ///
 /// # Errors
 /// Returns an error if the device cannot be reached, has another primary controller, or has no
-/// pipeline with tables or profiles of which requests can be made.
+/// pipeline with tables or profiles for which requests can be generated.
 pub fn fuzz(
     target: &Target,
     means: Means,
@@ -177,7 +182,8 @@ pub(crate) fn fuzz_on(
     Ok(Fuzzed { finding, left, left_out: run.left_out, ..outcome })
 }
 
-/// Sends the requests of a sequence, as [`fuzz`] does.
+/// Sends a given sequence of requests, and compares the device with the model after each, as
+/// [`fuzz`] does.
 ///
 /// # Errors
 /// See [`fuzz`].
@@ -202,48 +208,50 @@ pub fn replay(
     Ok(Fuzzed { finding, left, left_out: run.left_out, ..outcome })
 }
 
-/// The kind of a difference from the model.
+/// The kind of a difference between a device and the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// An answer.
+    /// The answer to an update or a Read request differs.
     Answer,
-    /// The entities of the device.
+    /// The entities in the device differ.
     State,
-    /// The messages on the stream.
+    /// A message on the stream is invalid or unexpected.
     Stream,
-    /// The connection, which failed.
+    /// The connection to the device failed.
     Connection,
 }
 
-/// A difference between the device and the model.
+/// A difference between a device and the model.
 #[derive(Clone, Debug)]
 struct Mismatch {
     class: Class,
     why: String,
 }
 
-/// A sequence under way.
+/// A sequence of requests in progress.
 struct Run<'a> {
     bench: &'a mut Bench,
     model: Model,
     duty: ConstraintDuty,
-    /// The parts of the state that are written and compared.
+    /// The parts of the device's state that are written and compared.
     scopes: Vec<Scope>,
-    /// The entities of these parts that the device had before, in normal form.
+    /// The entities that were in the device before the sequence, in normal form, as far as they
+    /// belong to `scopes`.
     present: Vec<v1::Entity>,
-    /// The parts that are neither written nor compared, each with the reason.
+    /// The parts of the device's state that are neither written nor compared, each with the reason.
     left_out: Vec<String>,
-    /// The accepted and the refused updates by kind.
+    /// The numbers of accepted and refused updates for each kind of update.
     counts: BTreeMap<String, (u64, u64)>,
-    /// The accepted insertions of entries, by table.
+    /// The number of accepted insertions of entries for each table.
     inserted: BTreeMap<u32, u64>,
-    /// The updates that broke nothing but a part of a constraint, by its owner and number.
+    /// The number of updates that violated one part of a constraint and were valid otherwise. The
+    /// key is the owner of the constraint and the position of the part.
     near_misses: BTreeMap<(String, usize), u64>,
     /// The number of packets that were injected.
     packets: u64,
-    /// Whether packets were injected, which may change counts and registers at any time.
+    /// Whether packets were injected. From then on, counts and registers may change at any time.
     is_disturbed: bool,
-    /// The requests and answers since the last reset.
+    /// The requests and answers since the device was last reset.
     steps: Vec<Step>,
 }
 
@@ -281,7 +289,7 @@ impl<'a> Run<'a> {
         run
     }
 
-    /// Returns what was sent so far, without a finding.
+    /// Returns the result for the requests sent so far, if no fault was found.
     fn outcome(&self, requests: u64) -> Fuzzed {
         Fuzzed {
             requests,
@@ -295,7 +303,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the ways by which packets reach the device.
+    /// Returns the ports of the device, and whether packet-outs can be sent, for the injection of
+    /// packets.
     fn inlets(&self) -> Inlets {
         let ports = self.bench.ports().unwrap_or_default();
         Inlets { ports, packet_outs: self.sends_packet_outs() }
@@ -312,7 +321,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// Returns the accepted entries of each table that is written.
+    /// Returns the number of accepted entries for each table that is written.
     fn tables(&self) -> Vec<TableCount> {
         let is_written = |id: u32| self.scopes.contains(&Scope::Entries(id));
         let tables = self.bench.subject.tables.iter().filter(|table| is_written(table.id));
@@ -322,7 +331,7 @@ impl<'a> Run<'a> {
             .collect()
     }
 
-    /// Returns the parts of all constraints.
+    /// Returns the parts of all constraints, each with how often it was tested.
     fn constraints(&self) -> Vec<ConstraintPart> {
         let restrictions = self.bench.subject.restrictions().into_iter();
         let parts = restrictions.flat_map(|restriction| {
@@ -335,12 +344,13 @@ impl<'a> Run<'a> {
         parts.collect()
     }
 
-    /// Sends requests one after the other, until one shows a fault.
+    /// Sends the requests of a sequence. Returns the first difference from the model as an error.
     fn all(&mut self, requests: &[Request]) -> Result<(), Mismatch> {
         requests.iter().try_for_each(|request| self.step(request.clone()))
     }
 
-    /// Sends a request, and compares its answer and what the device has afterwards with the model.
+    /// Sends a request. Returns an error if the answer, or the entities that the device then has,
+    /// differ from the model.
     fn step(&mut self, request: Request) -> Result<(), Mismatch> {
         let injected = self.inject(&request.packets);
         let Request { packets, updates } = request;
@@ -403,8 +413,8 @@ impl<'a> Run<'a> {
         self.compare(&updates, &codes)
     }
 
-    /// Compares the parts of the state that these updates are about with the model, and makes the
-    /// Reads that fit the first accepted one.
+    /// Compares the parts of the state that these updates change with the model. Also sends the
+    /// Read requests that select the entity of the first accepted update in different ways.
     fn compare(&mut self, updates: &[v1::Update], codes: &[Code]) -> Result<(), Mismatch> {
         let entities = updates.iter().filter_map(|update| update.entity.as_ref());
         let mut scopes: BTreeSet<Scope> = entities.filter_map(Scope::of).collect();
@@ -420,7 +430,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the entities of a part of the state that the device should have.
+    /// Returns the entities that a part of the device's state should contain.
     fn wanted(&self, scope: Scope) -> Vec<v1::Entity> {
         let mut wanted = self.model.entities(scope);
         // What is always there takes the place of what was there before.
@@ -430,13 +440,14 @@ impl<'a> Run<'a> {
         wanted
     }
 
-    /// Reads a part of the state.
+    /// Reads the entities in a part of the device's state.
     fn part(&mut self, scope: Scope) -> Result<Vec<v1::Entity>, Mismatch> {
         let found = self.read(scope.selection(&self.bench.subject))?;
         Ok(self.seen(scope, found.into_iter().map(normal).collect()))
     }
 
-    /// Returns the entities of a part of the state, in normal form, as they are compared.
+    /// Converts the entities found in a part of the device's state to the normal form in which they
+    /// are compared.
     fn seen(&self, scope: Scope, found: Vec<v1::Entity>) -> Vec<v1::Entity> {
         let mut found: Vec<v1::Entity> = match scope {
             // Packets may meet the entries of others.
@@ -456,8 +467,8 @@ impl<'a> Run<'a> {
         found
     }
 
-    /// Returns the difference between the entities that the device has and those that it should
-    /// have, apart from what packets may have changed.
+    /// Compares the entities found in the device with those that it should have, ignoring what
+    /// packets may have changed. Returns a difference as an error; `what` says where it was found.
     fn differs(
         &self,
         found: Vec<v1::Entity>,
@@ -484,7 +495,7 @@ impl<'a> Run<'a> {
         Err(Mismatch { class: Class::State, why })
     }
 
-    /// Returns the entities of a part of the state that the device had before.
+    /// Returns the entities that were in a part of the device's state before the sequence.
     fn before(&self, scope: Scope) -> impl Iterator<Item = v1::Entity> {
         self.present.iter().filter(move |entity| Scope::of(entity) == Some(scope)).cloned()
     }
@@ -498,8 +509,9 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Deletes everything that the device has beside what it had before, puts back what is always
-    /// there, and forgets the model. Returns why that failed.
+    /// Restores the state from before the sequence: deletes all entities that were not there,
+    /// restores those that cannot be deleted, and clears the model. Returns the reason if that
+    /// fails.
     fn reset(&mut self) -> Result<(), String> {
         self.model = Model::beside(&self.present);
         self.steps.clear();
@@ -534,7 +546,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Returns the type of an update and the kind of its entity.
+/// Returns the type of an update and the kind of its entity as text, such as `insert of an entry`.
 fn what(update: &v1::Update) -> String {
     let entity = update.entity.as_ref();
     let name = match entity.and_then(|entity| entity.entity.as_ref()) {

@@ -1,18 +1,18 @@
 //! Judges whether a P4Runtime switch answers as the specification demands.
 //!
 //! [`judge`] becomes the primary controller of a device and tries the [`requirements`] one after
-//! the other, each with requests that are made from the P4Info of the device. A requirement is met
-//! or broken, or it cannot be tried on this device, for instance because the program has no table
-//! of the kind. The exchange that shows it is kept. Entities that a requirement leaves in the
-//! device are deleted before the next one is tried.
+//! the other, each with requests that are generated from the P4Info of the device. A requirement is
+//! met or broken, or it cannot be tried on this device, for instance because the program has no
+//! suitable table. The requests and answers that show this are kept. Entities that a requirement
+//! leaves in the device are deleted before the next one is tried.
 //!
-//! [`fuzz`] writes random sequences of valid and invalid updates, and compares the device with a
+//! [`fuzz`] sends random sequences of valid and invalid updates, and compares the device with a
 //! model after each request.
 //!
-//! The rules are stated here from the text of the specification (version 1.5.0), apart from the
-//! crates with which this project serves P4Runtime. Only the messages are shared, and the language of
-//! constraints on entries, whose evaluator has an oracle in the tests of its crate. Otherwise a rule
-//! that was understood wrongly would be confirmed by its own mistake.
+//! The rules are implemented here from the text of the specification (version 1.5.0), independently
+//! of the crates with which this project serves P4Runtime. Otherwise a misunderstood rule would be
+//! confirmed by the same mistake in the switch. Only two things are shared: the messages, and the
+//! language of constraints on entries, whose evaluator is checked by the tests of its own crate.
 
 mod bench;
 mod channel;
@@ -40,34 +40,34 @@ pub use crate::openflow::{Listening, judge_openflow};
 pub use crate::requirements::requirements;
 use crate::requirements::trials;
 
-/// A requirement that was tried.
+/// A requirement that was tried, with the verdict on it.
 #[derive(Clone, Debug)]
 pub struct Tried {
-    /// The requirement.
+    /// The requirement that was tried.
     pub requirement: Requirement,
-    /// The finding.
+    /// The verdict on the requirement.
     pub verdict: Verdict,
-    /// The requests and answers, in order.
+    /// The requests that were sent and their answers, in order.
     pub exchanges: Vec<Exchange>,
 }
 
-/// The findings about a device.
+/// The verdicts on all requirements for a device.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The version of P4Runtime that the device names, or of OpenFlow that was agreed on; `None` if
-    /// it names none.
+    /// The version of P4Runtime that the device reports, or the version of OpenFlow on which both
+    /// sides agreed. `None` if the device reports none.
     pub version: Option<String>,
     /// The requirements that were tried, in the order of [`requirements`].
     pub tried: Vec<Tried>,
     /// The entities that could not be deleted after the requirement that created them, each with
-    /// the answer of the device.
+    /// the device's answer.
     pub left: Vec<String>,
 }
 
-/// Tries all requirements on a device. If `stop` is set, ends after the current one with the
-/// findings until then. `means` has the ports of the device, and says whether pipelines may be
-/// committed; requirements that need more are not applicable. `progress` is called with the number of requirements that were tried and
-/// of all.
+/// Tries all requirements on a device. If `stop` is set, ends after the current requirement, with
+/// the verdicts so far. `means` has the ports of the device, and says whether pipelines may be
+/// committed; requirements that need what it lacks are not applicable. Calls `progress` with the
+/// number of requirements tried so far and the number of all.
 ///
 /// # Errors
 /// Returns an error if the device cannot be reached, has another primary controller, has no

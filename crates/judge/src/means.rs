@@ -1,9 +1,10 @@
-//! What a user provides beside the address of a device, and what may be done with the device.
+//! What a user provides in addition to the address of a device: ports, a pipeline, and permission
+//! for changes.
 
 use protos::v1;
 
-/// The ports of a device that are connected to this host. The judge sends and receives packets
-/// through them.
+/// The ports of a device that are connected to this host, through which packets are sent and
+/// received.
 pub trait Wires {
     /// Returns the numbers of the ports.
     fn ports(&self) -> Vec<u32>;
@@ -26,11 +27,12 @@ pub trait Wires {
 /// no packets are sent and no pipeline is committed.
 #[derive(Default)]
 pub struct Means {
-    /// The pipeline that is committed before the first requirement is tried.
+    /// The pipeline that is committed before the first requirement is tried; `None` to use the one
+    /// that the device runs.
     pub pushed: Option<v1::ForwardingPipelineConfig>,
-    /// Whether requirements may commit the pipeline again, which clears the entries of all
+    /// Whether requirements may commit the pipeline again. A commit clears the entries of all
     /// controllers.
     pub commits: bool,
-    /// The ports of the device.
+    /// The ports of the device that are connected to this host.
     pub wires: Option<Box<dyn Wires>>,
 }

@@ -1,9 +1,11 @@
-//! The requirements of OpenFlow 1.0.0 and 1.3.5 for a switch, tried by its controller.
+//! Judges a switch by the requirements of OpenFlow 1.0.0 and 1.3.5, from the side of its
+//! controller.
 //!
 //! The switch connects to the address that is listened on. All flow entries match a source address
-//! that nothing else has, so other packets are not affected; groups and meters have numbers that
-//! others are not likely to use. What a requirement leaves is deleted before the next one. The
-//! messages are those of the crate [`openflow`]; malformed ones are made byte by byte.
+//! that no other packet is likely to have, so other traffic is not affected; groups and meters have
+//! numbers that other controllers are not likely to use. What a requirement leaves in the switch is
+//! deleted before the next one is tried. Valid messages are those of the crate [`openflow`];
+//! malformed ones are built byte by byte.
 
 mod bench;
 mod requirements;
@@ -24,10 +26,10 @@ use crate::channel::ConnectError;
 use crate::demands::Fault;
 use crate::{Level, Outcome, Requirement, Tried};
 
-/// Tries a requirement.
+/// A function that tries a requirement on the bench.
 type Attempt = fn(&mut Bench) -> Result<(), Fault>;
 
-/// A requirement of OpenFlow, with the section of each version that has it.
+/// A requirement of OpenFlow, with the section that states it in each version.
 struct Trial {
     sections: [Option<&'static str>; 2],
     id: &'static str,
@@ -36,7 +38,8 @@ struct Trial {
 }
 
 impl Trial {
-    /// Returns the requirement of a version; `None` if the version does not have it.
+    /// Returns the requirement as a version of OpenFlow states it, or `None` if that version does
+    /// not contain it.
     fn of(&self, version: Version) -> Option<Requirement> {
         let [first, second] = self.sections;
         let section = match version {
@@ -47,7 +50,7 @@ impl Trial {
     }
 }
 
-/// Returns a requirement of both versions.
+/// Returns a requirement that both versions contain, in these sections.
 const fn both(
     v1_0: &'static str,
     v1_3: &'static str,
@@ -58,7 +61,7 @@ const fn both(
     Trial { sections: [Some(v1_0), Some(v1_3)], id, text, attempt }
 }
 
-/// Returns a requirement of OpenFlow 1.3.
+/// Returns a requirement that only OpenFlow 1.3 contains.
 const fn v1_3(
     section: &'static str,
     id: &'static str,
@@ -68,15 +71,15 @@ const fn v1_3(
     Trial { sections: [None, Some(section)], id, text, attempt }
 }
 
-/// The place at which an OpenFlow switch connects.
+/// The address at which an OpenFlow switch is awaited, and the version by which it is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Listening<'a> {
-    /// The address that is listened on. With port 0 the system chooses a port.
+    /// The address on which to listen. With port 0, the system chooses a port.
     pub address: SocketAddr,
-    /// The version of which the requirements are tried. `None` is 1.3 if the hello of the switch
-    /// names 1.3 or later, or else 1.0.
+    /// The version whose requirements are tried. With `None`, it is 1.3 if the switch's hello
+    /// message offers 1.3 or a later version, and otherwise 1.0.
     pub only: Option<Version>,
-    /// The certificates for TLS and mutual TLS; `None` for plain TCP.
+    /// The server's certificates, for TLS with client authentication; `None` for plain TCP.
     pub tls: Option<&'a ServerTls>,
 }
 
@@ -86,8 +89,9 @@ pub struct Listening<'a> {
 /// it returns after the current requirement, with the results of those that it has tried.
 ///
 /// # Errors
-/// Returns an error if the certificates cannot be used, if the address cannot be listened on, if no switch connects within a minute or
-/// before `stop` is set, or if the handshake with the switch fails.
+/// Returns an error if the certificates cannot be used, if the address cannot be listened on, if no
+/// switch connects within a minute or before `stop` is set, or if the handshake with the switch
+/// fails.
 pub fn judge_openflow(
     listening: &Listening<'_>,
     stop: &AtomicBool,

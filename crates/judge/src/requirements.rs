@@ -1,4 +1,4 @@
-//! The requirements, by section of the specification.
+//! The requirements of P4Runtime, in modules by section of the specification.
 
 mod arbitration;
 mod commits;
@@ -18,14 +18,14 @@ mod writes;
 use crate::bench::Bench;
 use crate::demands::{Fault, Level, Requirement};
 
-/// A requirement, and how it is tried.
+/// A requirement, and the function that tries it.
 #[derive(Debug)]
 pub(crate) struct Trial {
     pub(crate) requirement: Requirement,
     pub(crate) attempt: Attempt,
 }
 
-/// Tries a requirement.
+/// A function that tries a requirement on the bench.
 pub(crate) type Attempt = fn(&mut Bench) -> Result<(), Fault>;
 
 /// Returns all requirements of P4Runtime, in the order of the sections.

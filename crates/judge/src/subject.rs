@@ -1,4 +1,4 @@
-//! The objects that a device has according to its P4Info, as far as requirements need them.
+//! The objects of a device's program, read from its P4Info, as far as requirements need them.
 
 mod externs;
 mod references;
@@ -14,12 +14,14 @@ pub(crate) use self::restrictions::{Breach, Restriction};
 pub(crate) use self::translation::Translated;
 use self::translation::translated;
 
-/// The smallest width of a table's key with which eight different entries can be made.
+/// The smallest width of a table's key for which entries are generated. It permits eight different
+/// entries.
 const LEAST_BITS: u32 = 3;
-/// The width of the numbers that are written as strings.
+/// The width, in bits, of the generated numbers that are written as strings, for fields whose
+/// values are strings.
 const TEXT_BITS: u32 = 32;
 
-/// The kind of a key field.
+/// The match kind of a key field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Exact,
@@ -33,10 +35,10 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) id: u32,
-    /// The width; 0 if the values are strings.
+    /// The width of the field in bits, or 0 if its values are strings.
     pub(crate) bits: u32,
     pub(crate) kind: Kind,
-    /// The form of the values, if they are translated.
+    /// How controllers write the values, if the device translates them; `None` if it does not.
     pub(crate) translated: Option<Translated>,
 }
 
@@ -44,31 +46,31 @@ pub(crate) struct Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Param {
     pub(crate) id: u32,
-    /// The width; 0 if the values are strings.
+    /// The width of the parameter in bits, or 0 if its values are strings.
     pub(crate) bits: u32,
-    /// The form of the values, if they are translated.
+    /// How controllers write the values, if the device translates them; `None` if it does not.
     pub(crate) translated: Option<Translated>,
 }
 
 impl Key {
-    /// Returns whether the values are strings.
+    /// Returns whether controllers write the values of the field as strings.
     pub(crate) fn is_text(&self) -> bool {
         self.translated.as_ref().is_some_and(|one| one.is_text)
     }
 
-    /// Returns the width of the numbers for which values are made.
+    /// Returns the width in bits of the numbers from which values of the field are generated.
     pub(crate) fn room(&self) -> u32 {
         if self.is_text() { TEXT_BITS } else { self.bits }
     }
 }
 
 impl Param {
-    /// Returns whether the values are strings.
+    /// Returns whether controllers write the values of the parameter as strings.
     pub(crate) fn is_text(&self) -> bool {
         self.translated.as_ref().is_some_and(|one| one.is_text)
     }
 
-    /// Returns the width of the numbers for which values are made.
+    /// Returns the width in bits of the numbers from which values of the parameter are generated.
     pub(crate) fn room(&self) -> u32 {
         if self.is_text() { TEXT_BITS } else { self.bits }
     }
@@ -79,44 +81,45 @@ impl Param {
 pub(crate) struct Action {
     pub(crate) id: u32,
     pub(crate) params: Vec<Param>,
-    /// The constraint on its arguments.
+    /// The constraint on the action's arguments, if there is one.
     pub(crate) restriction: Option<Restriction>,
-    /// The entities to which its arguments refer.
+    /// The references from the action's arguments to other entities.
     pub(crate) references: Vec<Reference>,
-    /// Whether entries may have the action.
+    /// Whether table entries may call the action.
     pub(crate) in_entries: bool,
-    /// Whether it may be the default action.
+    /// Whether the action may be a default action.
     pub(crate) in_default: bool,
 }
 
-/// A table.
+/// A table of the program.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) keys: Vec<Key>,
-    /// The actions on whose arguments there is no constraint, and whose arguments refer to nothing.
+    /// The actions whose arguments are neither constrained nor refer to other entities.
     pub(crate) actions: Vec<Action>,
-    /// The other actions.
+    /// The actions whose arguments are constrained or refer to other entities.
     pub(crate) restricted_actions: Vec<Action>,
-    /// The actions that are not called, each with the reason.
+    /// The actions that are never called, each as a text with the reason.
     pub(crate) unfit_actions: Vec<String>,
-    /// The constraint on its entries.
+    /// The constraint on the table's entries, if there is one.
     pub(crate) restriction: Option<Restriction>,
-    /// The entities to which the keys of its entries refer.
+    /// The references from the keys of the table's entries to other entities.
     pub(crate) references: Vec<Reference>,
     pub(crate) is_const: bool,
     pub(crate) has_const_default: bool,
-    /// The action profile or selector from which its entries take their actions.
+    /// The identifier of the action profile or selector that the table's entries use, if any.
     pub(crate) profile: Option<u32>,
     pub(crate) notifies_idle_entries: bool,
-    /// The direct counter and the direct meter.
+    /// The identifiers of the table's direct counter and direct meter.
     direct: Vec<u32>,
-    /// The reason why no entries can be made that the device has to accept; `None` if they can be.
+    /// The reason why no entries can be generated that the device must accept; `None` if they can
+    /// be.
     unfit: Option<String>,
 }
 
-/// An action profile or selector.
+/// An action profile or action selector of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Profile {
     pub(crate) id: u32,
@@ -125,11 +128,12 @@ pub(crate) struct Profile {
     pub(crate) is_selector: bool,
     pub(crate) max_group_size: i32,
     pub(crate) counts_members: bool,
-    /// The largest weight of a member if members are counted; 0 if there is no limit.
+    /// The largest weight of a member, which applies if `counts_members` is set; 0 if there is no
+    /// limit.
     pub(crate) max_member_weight: i32,
 }
 
-/// The objects that a device has.
+/// The objects of a device's program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subject {
     pub(crate) tables: Vec<Table>,
@@ -141,58 +145,60 @@ pub(crate) struct Subject {
     pub(crate) registers: Vec<Array<Width>>,
     pub(crate) digests: Vec<u32>,
     pub(crate) value_sets: Vec<ValueSet>,
-    /// The identifier and width of each field of packet-out metadata.
+    /// The metadata fields of packet-outs.
     pub(crate) packet_out: Vec<Param>,
-    /// The identifier and width of each field of packet-in metadata.
+    /// The metadata fields of packet-ins.
     pub(crate) packet_in: Vec<Param>,
-    /// The largest identifier in the P4Info.
+    /// The largest identifier of an object in the P4Info.
     highest_id: u32,
 }
 
 impl Table {
-    /// Returns whether entries of the table have a priority (9.1.1).
+    /// Returns whether the table's entries have priorities (9.1.1).
     pub(crate) fn has_priority(&self) -> bool {
         self.keys.iter().any(|key| matches!(key.kind, Kind::Ternary | Kind::Range | Kind::Optional))
     }
 
-    /// Returns the key field of some kind whose values are numbers, if there is one.
+    /// Returns the first key field of this kind whose values are plain numbers, which the device
+    /// does not translate.
     pub(crate) fn key(&self, kind: Kind) -> Option<&Key> {
         self.keys.iter().find(|key| key.kind == kind && key.translated.is_none())
     }
 
-    /// Returns whether the values of all keys, and of the arguments of [`Self::action`], are numbers
-    /// of the data plane.
+    /// Returns whether the values of all keys, and of the arguments of [`Self::action`], are plain
+    /// numbers, which the device does not translate.
     pub(crate) fn is_numeric(&self) -> bool {
         let params = self.action().map(|action| action.params.as_slice()).unwrap_or_default();
         self.keys.iter().all(|key| key.translated.is_none())
             && params.iter().all(|param| param.translated.is_none())
     }
 
-    /// Returns the first action that entries may have, one with parameters if there is one.
+    /// Returns an action that entries may call: the first one with parameters, or the first one if
+    /// none has parameters.
     pub(crate) fn action(&self) -> Option<&Action> {
         let mut usable = self.actions.iter().filter(|action| action.in_entries);
         usable.clone().find(|action| !action.params.is_empty()).or_else(|| usable.next())
     }
 
-    /// Returns such an action, even one on whose arguments there is a constraint.
+    /// Returns an action that entries may call, even if its arguments are constrained.
     pub(crate) fn any_action(&self) -> Option<&Action> {
         let restricted = || self.restricted_actions.iter().find(|action| action.in_entries);
         self.action().or_else(restricted)
     }
 
-    /// Returns all actions, with and without constraints on their arguments.
+    /// Returns all actions that can be called, whether or not their arguments are constrained.
     pub(crate) fn all_actions(&self) -> impl Iterator<Item = &Action> {
         self.actions.iter().chain(&self.restricted_actions)
     }
 
-    /// Returns whether entries with actions of their own can be inserted, at least eight different
-    /// ones, and no constraint restricts them.
+    /// Returns whether at least eight different entries that contain their action can be inserted,
+    /// and no constraint restricts them.
     pub(crate) fn takes_entries(&self) -> bool {
         self.profile.is_none() && self.is_unrestricted()
     }
 
-    /// Returns whether entries that refer to members can be inserted, and no constraint restricts
-    /// them.
+    /// Returns whether entries that refer to members of a profile can be inserted, and no
+    /// constraint restricts them.
     pub(crate) fn takes_members(&self) -> bool {
         self.profile.is_some() && self.is_unrestricted()
     }
@@ -202,8 +208,8 @@ impl Table {
         self.unfit().is_none() && is_free && self.action().is_some()
     }
 
-    /// Returns why no entries are made for the table, even such that satisfy its constraint; `None`
-    /// if they are.
+    /// Returns the reason why no entries of the table can be generated, even ones that satisfy its
+    /// constraint. Returns `None` if they can be.
     pub(crate) fn unfit(&self) -> Option<&str> {
         let bits: u32 = self.keys.iter().map(Key::room).sum();
         match &self.unfit {
@@ -239,7 +245,7 @@ impl Subject {
         subject
     }
 
-    /// Returns an identifier with the type of `like` that no object has.
+    /// Returns an identifier that no object has, of the same type of object as `like`.
     pub(crate) fn unused_id(&self, like: u32) -> u32 {
         let is_used = |id: u32| {
             let mut ids = self
@@ -260,29 +266,31 @@ impl Subject {
         (1..=0x00ff_ffff).rev().map(|low| of_type | low).find(|id| !is_used(*id)).unwrap_or(of_type)
     }
 
-    /// Returns what the direct counter of a table counts; `None` if it has none.
+    /// Returns the units that the direct counter of a table counts, or `None` if the table has no
+    /// direct counter.
     pub(crate) fn counts(&self, table: &Table) -> Option<Counts> {
         let of_table = |counter: &&Direct<Counts>| table.direct.contains(&counter.id);
         self.direct_counters.iter().find(of_table).map(|counter| counter.form)
     }
 
-    /// Returns the algorithm of the direct meter of a table; `None` if it has none.
+    /// Returns the algorithm of a table's direct meter, or `None` if the table has no direct meter.
     pub(crate) fn marker(&self, table: &Table) -> Option<Marker> {
         let of_table = |meter: &&Direct<Marker>| table.direct.contains(&meter.id);
         self.direct_meters.iter().find(of_table).map(|meter| meter.form)
     }
 
-    /// Returns a table whose entries refer to members of a profile, and have no constraint.
+    /// Returns a table whose entries refer to members of this profile and are not constrained.
     pub(crate) fn member_table(&self, profile: u32) -> Option<&Table> {
         self.tables.iter().find(|table| table.profile == Some(profile) && table.takes_members())
     }
 
-    /// Returns a table whose entries refer to members of a profile, and may have a constraint.
+    /// Returns a table whose entries refer to members of this profile, whether or not they are
+    /// constrained.
     pub(crate) fn any_member_table(&self, profile: u32) -> Option<&Table> {
         self.tables.iter().find(|table| table.profile == Some(profile) && table.unfit().is_none())
     }
 
-    /// Returns the constraints on tables and actions, each once.
+    /// Returns the constraints on all tables and actions, each once.
     pub(crate) fn restrictions(&self) -> Vec<&Restriction> {
         let mut found: Vec<&Restriction> = Vec::new();
         for table in &self.tables {
@@ -342,8 +350,8 @@ fn table(p4info: &config::P4Info, table: &config::Table) -> Table {
     }
 }
 
-/// Returns the key fields of a table or value set, and why their values cannot be given, if that is
-/// so.
+/// Returns the key fields of a table or value set. Also returns the reason if values for them
+/// cannot be generated.
 fn keys(
     p4info: &config::P4Info,
     fields: &[config::MatchField],
@@ -369,7 +377,7 @@ fn keys(
     (keys, why)
 }
 
-/// Returns the kind of a key field; `None` for those of an architecture.
+/// Returns the kind of a key field, or `None` for match kinds that are specific to an architecture.
 fn subject_kind(field: &config::MatchField) -> Option<Kind> {
     match field.r#match {
         Some(config::match_field::Match::MatchType(kind)) => match MatchType::try_from(kind) {
@@ -384,11 +392,11 @@ fn subject_kind(field: &config::MatchField) -> Option<Kind> {
     }
 }
 
-/// Returns an action of a table; `None` if the P4Info does not have it.
+/// Returns an action of a table; `None` if the P4Info does not contain it.
 ///
 /// # Errors
-/// Returns the name of the action, and why it is not called: its parameters cannot be given as
-/// numbers, or its constraint cannot be read.
+/// Returns the name of the action with the reason why it cannot be called: its arguments cannot be
+/// generated from numbers, or its constraint cannot be parsed.
 fn action(
     p4info: &config::P4Info,
     reference: &config::ActionRef,
@@ -437,14 +445,15 @@ fn fit_action(
     })
 }
 
-/// Returns why entries with these annotations are not made, if they restrict what a device accepts
-/// in a way that is not known here.
+/// Returns the reason why an object with these annotations is left out; `None` if it is not left
+/// out.
 fn special<'a>(annotations: impl IntoIterator<Item = &'a String>) -> Option<&'static str> {
     let is_hidden = annotations.into_iter().any(|text| text.starts_with("@hidden"));
     is_hidden.then_some("it is hidden from controllers (@hidden)")
 }
 
-/// Returns the fields of the metadata of packet-ins or packet-outs, by the name of their header.
+/// Returns the metadata fields of packet-ins or packet-outs, which the P4Info lists under this
+/// header name.
 fn metadata(p4info: &config::P4Info, name: &str) -> Vec<Param> {
     let named = |header: &&config::ControllerPacketMetadata| {
         header.preamble.as_ref().is_some_and(|preamble| preamble.name == name)

@@ -1,4 +1,4 @@
-//! The parts that the measurements of controllers and of switches share.
+//! Code that the measurements of controllers and of switches share.
 //!
 //! [`search`] finds the highest rate that a system sustains, and the knee of its response time. It
 //! is a state machine without I/O and without a clock: the caller makes the trials, on sockets or

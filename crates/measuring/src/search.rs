@@ -1,6 +1,7 @@
-//! The search for the highest loss-free rate of a system, for its highest answer rate, and for the
-//! knee of its response time. The system is a controller or a switch under test, which answers
-//! requests; the tester is the program that sends them.
+//! The search for the highest rate of requests that a system sustains. The same search also finds
+//! the highest rate at which the system answers, and the knee of its response time. The system is a
+//! controller or a switch under test, which answers requests; the tester is the program that sends
+//! them.
 //!
 //! The search is a state machine without I/O: it returns the next rate to try, receives what was
 //! observed at that rate, and finally returns its results: the highest answer rate of any trial,
@@ -8,13 +9,13 @@
 //!
 //! *Loss-free* (`bracket`). A rate passes if every request was answered and no backlog grew. The
 //! second condition is needed because a system with a long queue eventually answers everything,
-//! even at a rate that it cannot sustain. The result is a bracket: two rates, between which the
-//! highest loss-free rate lies with a stated confidence.
+//! even at a rate that it cannot sustain. The result is a bracket: two rates, and the confidence
+//! with which the highest loss-free rate lies between them.
 //!
-//! *Disturbed trials* (`observation`). Where delays of the tester may explain the missing answers,
-//! the trial proves nothing about the rate and is repeated, at most three times. A trial at whose
-//! end the system was silent is repeated too, since a system that pauses now and then has
-//! not stopped.
+//! *Disturbed trials* (`observation`). If delays of the tester may explain the missing answers, the
+//! trial proves nothing about the rate and is repeated, at most three times. A trial is repeated
+//! too if the system was silent at its end, since a system that pauses now and then has not
+//! stopped.
 //!
 //! *The maximum.* Above the loss-free rate, a system that loses some requests may still
 //! answer more than below it, while one that collapses answers fewer. The search doubles the rate
@@ -38,18 +39,19 @@ use knee::{most, powers};
 pub use observation::Observation;
 use observation::Vote;
 
-/// The number of points, each of which is one rate with its trials, after which a search ends with
-/// the results so far. Twelve doublings, a measurement, its checks and the search for the maximum
-/// take fewer than half of them.
+/// The number of rates after which a search ends with the results so far. A rate counts each time
+/// that trials are made at it. Twelve doublings, a measurement, its checks and the search for the
+/// maximum take fewer than half of them.
 const MAX_POINTS: usize = 80;
 /// The maximum number of repetitions of a disturbed trial.
 const MAX_REPEATS: u32 = 3;
-/// The largest distance between the rate with the most power and its neighbours, as the difference
-/// of the rates' logarithms. The power curve is flat at its top, so closer neighbours locate the
-/// knee no better.
+/// The distance from its neighbours at which the rate with the most power is taken for the knee. A
+/// distance is the difference of the rates' logarithms. The power curve is flat at its top, so
+/// closer neighbours locate the knee no better.
 const NEAR: f64 = 0.15;
 
-/// The range of a search. Rates are requests per second and source.
+/// The range of rates that a search may try, and its precision. Rates are requests per second and
+/// source.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The rate at which the search begins. Lower rates are tried only if this rate is not
@@ -60,19 +62,20 @@ pub struct Range {
     /// The largest distance between the two ends of the resulting bracket, as a fraction of the
     /// rate.
     pub precision: f64,
-    /// Whether the search stops once a rate that passed and a rate that failed are close enough. It
-    /// otherwise makes further trials, which show with which confidence the highest loss-free rate
-    /// lies between the two.
+    /// Whether the search is rough. A rough search stops once a rate that passed and a rate that
+    /// failed are close enough. Any other search makes further trials, from which it derives the
+    /// confidence that the highest loss-free rate lies between the two.
     pub is_rough: bool,
-    /// The largest share of unanswered requests that counts as loss-free.
+    /// The largest share of requests that may stay unanswered at a rate that still counts as
+    /// loss-free.
     pub loss: f64,
-    /// The number of sources, each of which is offered the rate.
+    /// The number of sources of requests. Each source sends at the rate that is tried.
     pub sources: u32,
 }
 
 impl Range {
-    /// Clamps the values of the range: rates above zero, `high` at least `low`, a precision from
-    /// 0.001 to 1, a loss from 0 to 1.
+    /// Clamps the values to the allowed range: rates above zero, `high` at least `low`, a precision
+    /// from 0.001 to 1, a loss from 0 to 1.
     fn in_bounds(self) -> Self {
         let low = self.low.max(f64::MIN_POSITIVE);
         Self {
@@ -91,11 +94,11 @@ impl Range {
 pub struct LossFreeSearch {
     range: Range,
     bracket: Bracket,
-    /// One tally per rate, in ascending order of the rates.
+    /// The outcome of the trials at each rate, in ascending order of the rates.
     tallies: Vec<Tally>,
     points: usize,
-    /// The rate whose trials were all disturbed or ended in silence, if it must be tried again.
-    /// `repeats` is the number of repetitions so far.
+    /// The rate to try again, because its trials were all disturbed or ended in silence. `repeats`
+    /// is the number of repetitions so far.
     again: Option<f64>,
     repeats: u32,
     /// The number of trials that were disturbed.
@@ -111,46 +114,47 @@ pub struct LossFreeSearch {
     stopped: bool,
 }
 
-/// The names of the parties in the sentences of [`Found`].
+/// The names for the system and the tester in the sentences of [`Found`].
 #[derive(Clone, Copy, Debug)]
 pub struct Wording {
     /// The noun for the system under test, such as "controller".
     pub system: &'static str,
     /// The name of the tester, with its article if it has one, such as "the probe".
     pub tester: &'static str,
-    /// What a user can do about trials at whose end the system was silent: empty, or a sentence
-    /// after a space.
+    /// Advice to the user on trials that ended with the system silent. It follows a sentence of the
+    /// result, so it is either empty or a space and a sentence.
     pub on_silence: &'static str,
 }
 
 /// The result of a search. Rates are requests per second over all sources.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The highest rate that is known to be loss-free, which is the lower end of the interval that
-    /// the search found; `None` if no rate is known to be loss-free, or if the system stopped
-    /// answering for good.
+    /// The highest rate that is known to be loss-free, which is the lower end of the bracket. It is
+    /// `None` if no rate is known to be loss-free, or if the system stopped answering for good.
     pub loss_free_rate: Option<f64>,
-    /// The lowest rate that is known not to be loss-free; `None` if no rate failed, or if the
-    /// tester was the reason.
+    /// The lowest rate that is known not to be loss-free, which is the upper end of the bracket. It
+    /// is `None` if no rate failed, or if the lowest rate that failed did so because of the tester.
     pub lossy_rate: Option<f64>,
-    /// The confidence, from 0 to 1, that the highest loss-free rate lies between the two rates;
-    /// `None` if either of them is unknown, or if the search was rough or not completed.
+    /// The confidence, from 0 to 1, that the highest loss-free rate lies between `loss_free_rate`
+    /// and `lossy_rate`. It is `None` if either of them is unknown, or if the search was rough or
+    /// not completed.
     pub confidence: Option<f64>,
     /// The condition under which a rate counts as loss-free, and how many trials agreed, in a
     /// sentence or two.
     pub loss_free_method: String,
-    /// The number of trials of which delays of the tester may explain the losses, or in which it
-    /// did not offer the rate.
+    /// The number of trials that say nothing about the system, because delays of the tester may
+    /// explain the losses or the tester did not send at the requested rate.
     pub disturbed_trials: u32,
-    /// The highest answer rate: the mean over the trials at one offered rate.
+    /// The highest answer rate. An answer rate is the mean over all trials at one offered rate.
     pub maximum_received_rate: f64,
-    /// The offered rate at which the highest answer rate occurred; `None` if nothing was answered.
+    /// The offered rate at which the system answered `maximum_received_rate`, or `None` if nothing
+    /// was answered.
     pub maximum_at_rate: Option<f64>,
     /// The offered rate beyond which the response time rises faster than the rate. It never exceeds
     /// the loss-free rate.
     pub knee: Knee,
-    /// Whether the tester was the limit at the lowest rate that failed, so that the system may
-    /// sustain more.
+    /// Whether the lowest rate that failed did so because of the tester, so that the system may
+    /// sustain more than was found.
     pub limited_by_tester: bool,
 }
 
@@ -161,8 +165,8 @@ struct Tally {
     rate: f64,
     passes: u32,
     fails: u32,
-    /// The number of those `fails` that each stand for a group of trials which were all disturbed
-    /// by the tester or ended in silence.
+    /// The number of `fails` that do not speak against the system. Each stands for a group of
+    /// trials that were all disturbed by the tester or ended in silence.
     by_tester: u32,
     observations: Vec<Observation>,
 }
@@ -172,13 +176,13 @@ impl Tally {
         self.passes > self.fails
     }
 
-    /// Returns whether the rate failed, and at least half of its fails stand for disturbed or
-    /// silent trials.
+    /// Returns whether the rate failed, and disturbed or silent trials account for at least half of
+    /// its `fails`.
     fn failed_by_tester(&self) -> bool {
         self.fails > self.passes && 2 * self.by_tester >= self.fails
     }
 
-    /// Returns the mean answer rate of the trials, or 0 if there were none.
+    /// Returns the mean answer rate of the trials, or 0 if there are no trials.
     fn answered(&self) -> f64 {
         let rates = self.observations.iter().map(|observation| observation.received_rate);
         rates.sum::<f64>() / self.observations.len().max(1) as f64
@@ -186,7 +190,7 @@ impl Tally {
 }
 
 impl LossFreeSearch {
-    /// Creates a search in a range. Values out of bounds are clamped.
+    /// Creates a search in a range. Values out of bounds are clamped to the nearest allowed value.
     #[must_use]
     pub fn new(range: Range) -> Self {
         let range = range.in_bounds();
@@ -218,22 +222,23 @@ impl LossFreeSearch {
             .or_else(|| self.next_around_maximum())
     }
 
-    /// Returns the rate to try next, or `None` once the loss-free rate is known. Rates that only
-    /// the knee or the maximum need are left out.
+    /// Returns the rate to try next in order to find the loss-free rate alone, or `None` once it is
+    /// known. Rates that only the knee or the maximum need are left out.
     #[must_use]
     pub fn next_rate_for_bracket(&self) -> Option<f64> {
         self.bracket.next_rate()?;
         self.next_rate()
     }
 
-    /// Returns whether the system answered nothing, or stopped answering, in every repetition
-    /// of a trial.
+    /// Returns whether the system has stopped for good: in every repetition of a trial it answered
+    /// nothing, or stopped answering before the end.
     #[must_use]
     pub fn has_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// Returns a rate at which the system may answer more than at any rate so far.
+    /// Returns a rate at which the answer rate may be higher than at any rate tried so far, or
+    /// `None` if there is no such rate.
     fn next_around_maximum(&self) -> Option<f64> {
         let peak = self.peak()?;
         let (at, most) = (self.tallies.get(peak)?, self.tallies.get(peak)?.answered());
@@ -265,13 +270,15 @@ impl LossFreeSearch {
         sides.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, rate)| rate)
     }
 
-    /// Returns the index of the lowest rate at which the answer rate was highest.
+    /// Returns the index of the rate with the highest answer rate; the lowest such rate if several
+    /// are equal.
     fn peak(&self) -> Option<usize> {
         let answered = self.tallies.iter().map(Tally::answered).enumerate();
         answered.reduce(|most, one| if one.1 > most.1 { one } else { most }).map(|(at, _)| at)
     }
 
-    /// Returns a rate halfway between the one with the most power and its more distant neighbour.
+    /// Returns a rate halfway between the rate with the most power and its more distant neighbour,
+    /// or `None` once the neighbours are close enough to the knee.
     fn next_around_knee(&self) -> Option<f64> {
         let powers = powers(self.loss_free_observations(1.0));
         let top = most(&powers)?;
@@ -281,10 +288,10 @@ impl LossFreeSearch {
         (below.max(above) > NEAR).then(|| f64::midpoint(top.rate.exp(), neighbour.rate.exp()))
     }
 
-    /// Returns the observations from which the knee is determined: those of trials that passed
-    /// without a backlog, at rates that passed and do not exceed the loss-free rate. The offered
-    /// rate of each is the requested rate per source multiplied by `times`, which is 1 or the
-    /// number of sources.
+    /// Returns the observations from which the knee is determined. They come from trials that
+    /// passed without a backlog, at rates that passed and do not exceed the loss-free rate. The
+    /// offered rate of each is the requested rate per source multiplied by `times`. A caller sets
+    /// `times` to the number of sources to obtain rates over all sources, and otherwise to 1.
     fn loss_free_observations(&self, times: f64) -> impl Iterator<Item = Observation> {
         let most = self.bracket.free().unwrap_or(0.0) * (1.0 + f64::EPSILON);
         let rates = self.tallies.iter().filter(move |tally| tally.passed() && tally.rate <= most);
@@ -298,8 +305,8 @@ impl LossFreeSearch {
         !observation.backlogged && observation.vote(self.range.loss) == Vote::Pass
     }
 
-    /// Records the trials at a rate that [`LossFreeSearch::next_rate`] returned. They are evaluated
-    /// as votes for or against the rate.
+    /// Records the observations of the trials at a rate that [`LossFreeSearch::next_rate`]
+    /// returned. Each trial votes for or against the rate, or counts as disturbed or silent.
     pub fn observe(&mut self, rate: f64, observations: &[Observation]) {
         self.points += 1;
         let mut votes = Votes::default();
@@ -352,7 +359,7 @@ impl LossFreeSearch {
         }
     }
 
-    /// Returns the tally of a rate, which is created if there is none yet.
+    /// Returns the tally of a rate, and creates it first if there is none yet.
     fn tally(&mut self, rate: f64) -> &mut Tally {
         let at = self.tallies.partition_point(|tally| tally.rate < rate);
         if self.tallies.get(at).is_none_or(|tally| tally.rate > rate) {
@@ -382,8 +389,8 @@ impl LossFreeSearch {
         }
     }
 
-    /// Describes the condition under which a rate counts as loss-free, and how the bracket was
-    /// found.
+    /// Returns sentences that state the condition under which a rate counts as loss-free, and how
+    /// the bracket was found.
     fn rule(&self, wording: &Wording) -> String {
         let Wording { system, tester, on_silence } = wording;
         let all = f64::from(self.range.sources);

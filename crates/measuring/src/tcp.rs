@@ -1,12 +1,12 @@
 //! The TCP connections of this host as the kernel describes them, read by netlink (sock_diag(7)) as
 //! `ss` does.
 //!
-//! The sender of requests sees which bytes a connection accepts and delivers. The remaining bytes
-//! are in queues of the kernel: those that the peer's receive window keeps back, those in transit,
-//! and answers that this process has not read. The queries need no socket handles, so they cover
-//! all protocols and TLS alike, and other threads than those of the connection can make them.
-//! [`Diag`] returns all connections of a service, and [`Lookup`] a single one, which the kernel
-//! finds without a walk through all sockets.
+//! The sender of requests sees only which bytes a connection accepts and delivers. The remaining
+//! bytes are in queues of the kernel: those that the peer's receive window keeps back, those in
+//! transit, and answers that this process has not read. The queries need no socket handles, so they
+//! cover all protocols and TLS alike, and any thread can make them. [`Diag`] returns all
+//! connections of a service, and [`Lookup`] a single one, which the kernel finds without a walk
+//! through all sockets.
 
 mod connection;
 mod netlink;
@@ -20,12 +20,12 @@ use rustix::net::AddressFamily;
 pub use self::connection::Connection;
 use self::netlink::{Socket, Wanted};
 
-/// The ports that identify the connections between switches and controller on this host.
+/// The TCP ports by which the connections between switches and controller are recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ends {
-    /// The connections that switches dialled to this port of the controller.
+    /// The port of a controller to which switches connect, as in OpenFlow.
     Dialled(u16),
-    /// The connections that the controller dialled to these ports of switches.
+    /// The ports of switches to which a controller connects, as in P4Runtime.
     Served(HashSet<u16>),
 }
 
@@ -38,7 +38,7 @@ impl Ends {
     }
 }
 
-/// The addresses of the two ends of a connection, as the process of the local end sees them.
+/// The addresses of the two ends of a connection, as seen from the local end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     /// The address of this end.
@@ -48,9 +48,9 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// Returns whether the peer has an address of this host, so that no network lies between the
-    /// two ends: a loopback address, or that of this end, since a host uses an address as the
-    /// source of what it sends to the same address.
+    /// Returns whether the peer is on this host, so that no network lies between the two ends. This
+    /// is the case if the peer's address is a loopback address, or equals that of this end, since a
+    /// host that connects to one of its own addresses also uses it as the source.
     #[must_use]
     pub fn are_of_one_host(&self) -> bool {
         let [local, remote] = [self.local, self.remote].map(|end| end.ip().to_canonical());
@@ -58,7 +58,7 @@ impl Addresses {
     }
 }
 
-/// Queries for the connections of a service.
+/// A netlink socket that lists the connections between switches and controller.
 #[derive(Debug)]
 pub struct Diag {
     socket: Socket,
@@ -85,11 +85,11 @@ impl Diag {
             Ends::Served(_) => 0,
         };
         for family in [AddressFamily::INET, AddressFamily::INET6] {
-            let asked = self.socket.ask(Wanted::All(family, port), &mut |body| {
+            let answer = self.socket.ask(Wanted::All(family, port), &mut |body| {
                 let connection = Connection::parse(body);
                 found.extend(connection.filter(|one| self.ends.include(one)));
             });
-            match asked {
+            match answer {
                 // A kernel without IPv6 rejects the address family.
                 Err(error) if family == AddressFamily::INET6 => {
                     let unknown = error.kind() == io::ErrorKind::NotFound;
@@ -97,14 +97,14 @@ impl Diag {
                         return Err(error);
                     }
                 }
-                asked => asked?,
+                answer => answer?,
             }
         }
         Ok(found)
     }
 }
 
-/// Queries for a single connection.
+/// A netlink socket that looks up a single connection.
 #[derive(Debug)]
 pub struct Lookup {
     socket: Socket,
@@ -120,18 +120,18 @@ impl Lookup {
         Ok(Self { socket: Socket::open()?, addresses })
     }
 
-    /// Returns the connection; `None` if there is none that carries data.
+    /// Returns the connection, or `None` if there is no such connection that carries data.
     ///
     /// # Errors
     /// Returns an error if the kernel does not answer.
     pub fn connection(&mut self) -> io::Result<Option<Connection>> {
         let mut found = None;
-        let asked = self.socket.ask(Wanted::One(self.addresses), &mut |body| {
+        let answer = self.socket.ask(Wanted::One(self.addresses), &mut |body| {
             found = Connection::parse(body);
         });
-        match asked {
+        match answer {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            asked => asked.map(|()| found),
+            answer => answer.map(|()| found),
         }
     }
 }
@@ -143,7 +143,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns a connected pair of sockets. Neither end reads unless a test does so.
+    /// Returns the two ends of a new TCP connection, and queries for it. Neither end reads unless a
+    /// test does so.
     fn pair() -> (TcpStream, TcpStream, Diag) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");

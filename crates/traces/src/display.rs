@@ -1,12 +1,12 @@
-//! The forms in which keys and parameters are written, as the annotation `@format` of P4Runtime
-//! requests them (P4Runtime specification, section 18.3).
+//! The notation in which the values of keys and parameters are written, as the annotation `@format`
+//! of P4Runtime requests it (P4Runtime specification, section 18.3).
 
 use ir::bits::Bits;
 use ir::{Annotation, AnnotationBody};
 use pipeline::FieldMatch;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The form in which a number is written.
+/// The notation in which a number is written, such as hexadecimal or an IPv4 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Hexadecimal,
@@ -16,7 +16,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Returns the form that the annotations of a key or parameter request.
+    /// Returns the notation that the annotations of a key or parameter request.
     pub(crate) fn of(annotations: &[Annotation]) -> Self {
         let mut formats = annotations.iter().filter(|annotation| annotation.name == "format");
         let Some(AnnotationBody::Tokens(tokens)) = formats.next().map(|format| &format.body) else {
@@ -30,7 +30,8 @@ impl Form {
         }
     }
 
-    /// Writes a number. One that has another width than an address is written in hexadecimal.
+    /// Formats a number in this notation. If its width is not that of the requested kind of
+    /// address, it is formatted in hexadecimal.
     pub(crate) fn write(self, bits: &Bits) -> String {
         if self == Self::Hexadecimal {
             return format!("{bits:#x}");
@@ -48,7 +49,7 @@ impl Form {
         }
     }
 
-    /// Writes the match of a key.
+    /// Formats the match of a table entry for a key in this notation.
     pub(crate) fn write_match(self, found: &FieldMatch) -> String {
         match found {
             FieldMatch::Exact(value) => self.write(value),

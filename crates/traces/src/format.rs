@@ -1,49 +1,49 @@
-//! Writes traces, and reads them again.
+//! Writes traces to bytes, and reads them back.
 
 use crate::{Trace, text};
 use prost::Message;
 use prost_reflect::{DynamicMessage, MessageDescriptor};
 
-/// The form in which traces are written, one after the other.
+/// The format in which a sequence of traces is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// Lines for people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// Lines for people, with branches, assignments, externs and emitted headers.
+    /// Human-readable text that also contains branches, assignments, externs and emitted headers.
     VerboseText,
-    /// The proto3 JSON mapping of each trace, on a line of its own.
+    /// The proto3 JSON mapping. Each trace is one line.
     Json,
-    /// Messages of protocol buffers, each behind its length as a varint.
+    /// Protocol Buffers messages, each preceded by its length as a varint.
     Proto,
 }
 
-/// An error in reading traces.
+/// An error while reading traces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// A line is not the JSON of a trace.
     #[error("line {line} is not a trace in JSON: {reason}")]
     Json {
-        /// The line, counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// The reason that the JSON reader gives.
+        /// The reason that the JSON parser reports.
         reason: String,
     },
-    /// The bytes are not messages of protocol buffers.
+    /// The bytes are not a sequence of Protocol Buffers messages.
     #[error(
         "trace {number} is not a message planimeter.trace.v1.Trace behind its length: {reason}"
     )]
     Proto {
-        /// The number of the trace, counted from 1.
+        /// The number of the trace in the sequence, counted from 1.
         number: usize,
-        /// The reason that the reader of protocol buffers gives.
+        /// The reason that the Protocol Buffers decoder reports.
         reason: String,
     },
 }
 
 impl Format {
-    /// Returns a trace in this form.
+    /// Returns the bytes of a trace in this format.
     #[must_use]
     pub fn bytes(self, trace: &Trace) -> Vec<u8> {
         match self {
@@ -55,13 +55,13 @@ impl Format {
     }
 }
 
-/// Returns the JSON of a trace, with the newline after it.
+/// Returns a trace as one line of JSON, including the newline.
 fn json(trace: &Trace) -> String {
     let json = descriptor().and_then(|descriptor| {
         let message = DynamicMessage::decode(descriptor, &*trace.encode_to_vec()).ok()?;
         serde_json::to_string(&message).ok()
     });
-    // A test proves that the descriptors have the message.
+    // A test checks that the descriptors contain this message, so the mapping does not fail.
     json.unwrap_or_default() + "\n"
 }
 
@@ -69,15 +69,16 @@ fn descriptor() -> Option<MessageDescriptor> {
     protos::trace_pool()?.get_message_by_name("planimeter.trace.v1.Trace")
 }
 
-/// Reads traces that [`Format::Json`] or [`Format::Proto`] has written.
+/// Reads traces that were written in the format [`Format::Json`] or [`Format::Proto`].
 ///
 /// # Errors
-/// Fails if the bytes are not traces in either form.
+/// Returns an error if the bytes are in neither of these formats.
 pub fn read(bytes: &[u8]) -> Result<Vec<Trace>, ReadError> {
     if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
         return read_proto(bytes);
     }
-    // A brace is also the length of a message of 123 bytes.
+    // A first byte `{` does not prove that this is JSON: it is also the length of a message of 123
+    // bytes.
     read_json(bytes).or_else(|error| read_proto(bytes).map_err(|_| error))
 }
 

@@ -1,4 +1,4 @@
-//! Makes messages of recorded trees, with the names of the program.
+//! Converts recorded trees to trace messages, in which the objects of the program have their names.
 
 use crate::display::Form;
 use crate::recorder::{Alternative, Item};
@@ -12,19 +12,20 @@ use pipeline::{
 };
 use protos::trace::{self, event::Kind, node};
 
-/// The names of a program.
+/// The names of a program's objects, for converting records to messages.
 pub(crate) struct Names<'c>(pub(crate) &'c Core);
 
-/// The events of a node or of an action that has not ended yet.
+/// The events so far of a node of the tree, or of an action that has not ended yet.
 #[derive(Default)]
 struct Open {
     events: Vec<trace::Event>,
-    /// The action whose events these are, with the table that runs it.
+    /// The action to which the events belong, and the table that runs it. `None` for the events of
+    /// a node.
     action: Option<(trace::Action, Option<TableId>)>,
 }
 
 impl Names<'_> {
-    /// Returns the trace of a packet.
+    /// Returns the trace of a packet as a message.
     pub(crate) fn trace(
         &self,
         arrival: Arrival<'_>,
@@ -98,7 +99,8 @@ impl Names<'_> {
 
     fn alternative(&self, alternative: &Alternative, node: &Node) -> trace::Alternative {
         let mut node = self.node(node);
-        // The node begins with the action of the members, unless the limit was reached.
+        // The first event of an alternative's node is the action of its members, unless the node
+        // was cut off at the limit of outcomes.
         let first = node.events.first_mut().and_then(|event| event.kind.take());
         let action = match first {
             Some(Kind::Action(action)) => {
@@ -121,7 +123,7 @@ impl Names<'_> {
         }
     }
 
-    /// Returns an action that did not run.
+    /// Returns the message for an action that could have run but did not.
     fn call(&self, call: &ActionCall) -> trace::Action {
         let action = self.0.program().actions.get(call.action.index());
         let parameters = action.into_iter().flat_map(|action| action.parameters.iter().enumerate());
@@ -152,14 +154,14 @@ impl Names<'_> {
                 state: state.clone(),
                 case: case.and_then(|case| u32::try_from(case).ok()),
             }),
-            // Both end a node, and are no items of it.
+            // Choices and faults end a node, so they are never among its items.
             Item::Choice(_) | Item::Fault(_) => return,
         };
         push(open, kind);
     }
 
-    /// Returns the message of an event. Returns `None` for an event that changes an earlier
-    /// message, or that ends a node.
+    /// Returns the message for an event. Returns `None` if the event only completes an earlier
+    /// message or ends a node.
     fn event(&self, event: &Event, open: &mut Vec<Open>) -> Option<Kind> {
         let program = self.0.program();
         Some(match event {
@@ -255,13 +257,13 @@ impl Names<'_> {
             }),
             Event::Log { text } => Kind::Log(trace::Log { text: text.clone() }),
             Event::Copy { kind } => Kind::Request(trace::Request { kind: (*kind).to_owned() }),
-            // A table without an entry has missed. The others end a node, and are no items of it.
-            // The crate `pipeline` may add further events.
+            // A lookup without an entry was already recorded as a miss. The other events end a
+            // node, so they are never among its items. The crate `pipeline` may add further events.
             _ => return None,
         })
     }
 
-    /// Ends the action that began last, and stores it with the table that runs it.
+    /// Ends the action that began last, and stores it in the event of the table that runs it.
     fn end_action(&self, open: &mut Vec<Open>) {
         if open.len() < 2 {
             return;
@@ -280,14 +282,14 @@ impl Names<'_> {
         table.map(|table| table.name.clone()).unwrap_or_default()
     }
 
-    /// Returns the keys that an entry compares, with its matches.
+    /// Returns the keys of a table with the matches of an entry.
     fn matches(&self, table: TableId, entry: &TableEntry) -> Vec<trace::Field> {
         let keys = self.0.program().tables.get(table.index()).map_or(&[][..], |table| &table.keys);
         let compared = keys.iter().zip(&entry.matches).enumerate();
         let compared = compared.filter(|(_, (_, found))| !matches!(found, FieldMatch::Any));
         let field = |(position, (key, found)): (usize, (&ir::Key, &FieldMatch))| {
             let translated = self.0.translated();
-            // P4Runtime has strings in exact and optional matches only.
+            // P4Runtime allows strings only in exact and optional matches.
             let text = match found {
                 FieldMatch::Exact(bits) => {
                     translated.text(translated.of_key(table, position), bits)
@@ -303,7 +305,8 @@ impl Names<'_> {
         compared.map(field).collect()
     }
 
-    /// Returns a parameter, whose action and position are given, with its value.
+    /// Returns the message for an action's parameter with its value. The first argument is the
+    /// action and the position of the parameter.
     fn parameter(
         &self,
         (action, position): (ActionId, usize),
@@ -316,18 +319,19 @@ impl Names<'_> {
         trace::Field { name: declared.name.clone(), value, text }
     }
 
-    /// Returns the string that controllers use for a value, if its type is translated.
+    /// Returns the string that controllers use for a value, or `None` if its type is not translated
+    /// to strings.
     fn text(&self, of: Option<TranslatedTypeId>, value: &Value) -> Option<String> {
         let Value::Bits(bits) = value else { return None };
         self.0.translated().text(of, bits)
     }
 
-    /// Returns the string that controllers use for a port.
+    /// Returns the string that controllers use for a port, or `None` if they use its number.
     fn port_text(&self, port: u32) -> Option<String> {
         self.0.translated().text_of_port(port)
     }
 
-    /// Formats a value. The form applies to numbers.
+    /// Formats a value. Numbers in it are written in the notation `form`.
     fn value(&self, value: &Value, type_id: ir::TypeId, form: Form) -> String {
         match value {
             Value::Bits(bits) => form.write(bits),
@@ -367,7 +371,8 @@ fn push(open: &mut [Open], kind: Kind) {
     }
 }
 
-/// Returns the table that was applied last, if it has this name.
+/// Returns the message of the table that was applied last, or `None` if it does not have the given
+/// name.
 fn last_table<'o>(open: &'o mut [Open], name: &str) -> Option<&'o mut trace::Table> {
     let events = &mut open.last_mut()?.events;
     let tables = events.iter_mut().rev().filter_map(|event| match &mut event.kind {

@@ -1,4 +1,4 @@
-//! Enumerates the outcomes that a packet could have.
+//! Enumerates the outcomes that a packet could have, one for each combination of choices.
 
 use crate::recorder::{Choice, Forced, Item, Mark, Recorder, Run};
 use crate::tree::{self, DEPTH, End, Next, Node, One, Stretch};
@@ -7,18 +7,18 @@ use protos::trace::Outcomes;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The largest number of outcomes in a tree, unless the user sets another one.
+/// The largest number of outcomes that are enumerated, unless the user sets another limit.
 pub const DEFAULT_OUTCOMES: u64 = 1024;
 
-/// The outcomes that a packet could have.
+/// The outcomes of an enumeration.
 pub(crate) struct Found {
     pub(crate) tree: Node,
-    /// The outputs that the packet has by its own hashes.
+    /// The outputs that the packet has if its hashes make all choices.
     pub(crate) outputs: Result<Vec<Output>, RunError>,
     pub(crate) counts: Outcomes,
 }
 
-/// A function that tries the packet and records what happens to it.
+/// A function that tries the packet, records what happens to it, and returns its outputs.
 type Attempt<'a> = dyn FnMut(&mut Recorder) -> Result<Vec<Output>, RunError> + 'a;
 
 /// Enumerates the outcomes that a packet could have, up to `limit` of them.
@@ -29,7 +29,7 @@ pub(crate) fn enumerate(attempt: &mut Attempt<'_>, detail: Detail, limit: u64) -
     if let Err(error) = &outputs {
         recorder.fail(error);
     }
-    let counts = Outcomes { explored: 1, left_out: 0, limit };
+    let counts = Outcomes { explored: 1, left_out: 0, limit, mixed_states: false };
     let mut enumeration = Enumeration { attempt, detail, counts, forced: Vec::new() };
     let mut run = recorder.run;
     let first = run.take(0);
@@ -42,13 +42,14 @@ struct Enumeration<'a, 'f> {
     attempt: &'a mut Attempt<'f>,
     detail: Detail,
     counts: Outcomes,
-    /// The choices that lead to the current node, each with the member that was taken.
+    /// The choices that lead to the current node of the tree, each with the member that was
+    /// selected.
     forced: Vec<Forced>,
 }
 
 impl Enumeration<'_, '_> {
-    /// Returns the node of the items in `rest`, which are those of a pass of `run` from some point
-    /// on, with all that follows.
+    /// Returns the node for the items in `rest`, including everything that follows them. The items
+    /// are the remainder of a pass of `run`.
     fn node(&mut self, run: &mut Run, mut rest: VecDeque<Item>, depth: usize) -> Node {
         let mut items = Vec::new();
         loop {
@@ -73,8 +74,8 @@ impl Enumeration<'_, '_> {
         }
     }
 
-    /// Returns the nodes of all alternatives of a choice. `rest` has what follows the alternative
-    /// that `run` took.
+    /// Returns the nodes for all alternatives of a choice. `rest` contains the items that followed
+    /// the alternative that was taken in `run`, so that alternative need not be tried again.
     fn choice(&mut self, run: &mut Run, choice: Choice, rest: VecDeque<Item>, depth: usize) -> One {
         let Choice { at, table, group, alternatives, taken, mark } = choice;
         let mut rest = Some(rest);
@@ -91,8 +92,8 @@ impl Enumeration<'_, '_> {
         One { table, group, alternatives: nodes }
     }
 
-    /// Tries the packet with the forced choices, from a checkpoint on if there is one, and returns
-    /// the node of what follows the last choice.
+    /// Tries the packet with the members in `forced`, from a checkpoint if there is one. Returns
+    /// the node for what follows the last choice.
     fn other(&mut self, mark: Option<Arc<Mark>>, depth: usize) -> Node {
         if self.counts.explored >= self.counts.limit {
             self.counts.left_out += 1;

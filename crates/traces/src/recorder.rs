@@ -8,77 +8,83 @@ use pipeline::{ActionCall, Checkpoint, Core, Detail, Event, Output, RunError, Se
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// The largest number of passes for which checkpoints are kept. A checkpoint copies the record of
+/// all passes so far, so for later choices, the packet is tried again from the last checkpoint that
+/// was kept.
+const MAX_MARKED: usize = 64;
+
 /// A record of what happens to a packet, from which its trace is made.
 #[derive(Debug)]
 pub struct Recorder {
     pub(crate) run: Run,
-    /// The number of the current pass.
+    /// The number of the current pass of the packet through the pipeline.
     current: u32,
-    /// The events that are recorded, once recording has started.
+    /// The kinds of events that are recorded after the start of the record.
     wanted: Detail,
-    /// The events that are recorded now.
+    /// The kinds of events that are recorded at the moment.
     detail: Detail,
-    /// The members that run instead of those that the packet's hashes choose.
+    /// The members of action selectors that run instead of those that the packet's hashes select.
     forced: Vec<Forced>,
-    /// Whether choices become items of the record, so that they can be enumerated.
+    /// Whether choices of members become items of the record, so that they can be enumerated.
     has_choices: bool,
-    /// Whether the choice that [`Event::Chosen`] reports next is recorded as an item already.
+    /// Whether the choice that [`Event::Chosen`] reports next is already an item of the record.
     has_choice: bool,
-    /// The choice at which recording starts. `None` if it starts with the packet.
+    /// The choice after which recording starts, or `None` to record from the arrival of the packet.
     start: Option<Point>,
-    /// The checkpoint from which the packet is tried. `None` if it is tried as a whole.
+    /// The checkpoint from which the packet is tried, or `None` if it is tried from its arrival.
     from: Option<Checkpoint>,
-    /// The last checkpoint of the packet so far.
+    /// The most recent checkpoint of the packet.
     last: Option<Arc<Mark>>,
 }
 
-/// A checkpoint of a packet, with the state of the record then.
+/// A checkpoint of a packet, together with the state that the record had at that time.
 #[derive(Debug)]
 pub(crate) struct Mark {
     checkpoint: Checkpoint,
-    /// The passes, without items.
+    /// The passes before the checkpoint, without their items.
     run: Run,
-    /// The number of the current pass.
+    /// The number of the pass that was current at the checkpoint.
     current: u32,
 }
 
-/// The passes of a packet, by their numbers.
+/// All passes of a packet and of its copies, indexed by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     passes: Vec<Pass>,
 }
 
-/// A pass of a packet through a pipeline.
+/// A pass of a packet, or of one of its copies, through a pipeline.
 #[derive(Debug, Default)]
 struct Pass {
     path: PassPath,
     items: VecDeque<Item>,
-    /// The number of further passes that this one has caused.
+    /// The number of further passes that this pass has caused, such as by recirculating or cloning.
     further: u32,
-    /// The number of choices in this pass.
+    /// The number of choices so far in this pass.
     choices: u32,
 }
 
-/// The way from the first pass of a packet to another one: at each pass, the position of the next
-/// one among those that it causes. It is the same in all runs that agree on the choices before it.
+/// The identity of a pass in the tree of passes: on the way from the packet's first pass, the
+/// position of the next pass among those that each pass causes. Unlike a pass number, it is the
+/// same in all runs that make the same choices before it.
 type PassPath = Vec<u32>;
 
-/// A choice of a packet.
+/// The position of a choice: the pass in which it is made, and its number there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
     pass: PassPath,
-    /// The position of the choice among those of its pass.
+    /// The position of the choice among the choices of its pass.
     choice: u32,
 }
 
-/// A choice of a packet, with the position of the member that it takes.
+/// A choice with the member that must run, whatever the packet's hash selects.
 #[derive(Clone, Debug)]
 pub(crate) struct Forced {
     pub(crate) at: Point,
     pub(crate) member: usize,
 }
 
-/// An item of the record of a pass.
+/// An item in the record of a pass.
 #[derive(Debug)]
 pub(crate) enum Item {
     Event(Event),
@@ -88,7 +94,7 @@ pub(crate) enum Item {
     Fault(String),
 }
 
-/// A choice between members that run different actions, or the same action with different
+/// A choice among members of an action selector that do not all run the same action with the same
 /// arguments.
 #[derive(Debug)]
 pub(crate) struct Choice {
@@ -96,25 +102,27 @@ pub(crate) struct Choice {
     pub(crate) table: ir::TableId,
     pub(crate) group: Option<u32>,
     pub(crate) alternatives: Vec<Alternative>,
-    /// The position of the alternative that the packet takes.
+    /// The position in `alternatives` of the one that the packet took.
     pub(crate) taken: usize,
-    /// A checkpoint before the choice, if there is one.
+    /// A checkpoint before the choice, from which the other alternatives can be tried, if there is
+    /// one.
     pub(crate) mark: Option<Arc<Mark>>,
 }
 
-/// Members of a group that run the same action with the same arguments.
+/// The members of a group that run the same action with the same arguments, as one alternative.
 #[derive(Debug)]
 pub(crate) struct Alternative {
     pub(crate) call: Arc<ActionCall>,
     pub(crate) members: Vec<u32>,
     pub(crate) weight: u64,
-    /// The position of the first of these members among all members that can be chosen.
+    /// The position of the first of these members among all members of the group that can be
+    /// selected.
     pub(crate) position: usize,
     pub(crate) by_hash: bool,
 }
 
 impl Recorder {
-    /// Creates a recorder of the events up to this detail.
+    /// Creates a recorder that records events up to the given level of detail.
     #[must_use]
     pub fn new(detail: Detail) -> Self {
         Self {
@@ -131,14 +139,14 @@ impl Recorder {
         }
     }
 
-    /// Creates a recorder that also records choices.
+    /// Creates a recorder that also records the choices of members.
     pub(crate) fn of_choices(detail: Detail) -> Self {
         Self { has_choices: true, ..Self::new(detail) }
     }
 
-    /// Creates a recorder of what follows the last of these choices, in its pass and in those that
-    /// this pass causes. The packet takes the given members. It is tried from the checkpoint `mark`
-    /// on, if there is one.
+    /// Creates a recorder for what follows the last of the given choices, in its pass and in the
+    /// passes that this pass causes. The packet runs the members that the choices state. It is
+    /// tried from the checkpoint `mark`, if there is one.
     pub(crate) fn after(forced: &[Forced], mark: Option<Arc<Mark>>, detail: Detail) -> Self {
         let (run, current) = match &mark {
             Some(mark) => (mark.run.without_items(), mark.current),
@@ -156,15 +164,15 @@ impl Recorder {
         }
     }
 
-    /// Returns the checkpoint from which the packet must be tried, or `None` if it must be tried as
-    /// a whole.
+    /// Returns the checkpoint from which the packet must be tried, or `None` if it must be tried
+    /// from its arrival.
     #[must_use]
     pub fn starts_from(&self) -> Option<Checkpoint> {
         self.from.clone()
     }
 
     /// Returns the trace of a packet that was processed. `core` must be the program that processed
-    /// it.
+    /// the packet.
     #[must_use]
     pub fn finish(
         mut self,
@@ -179,8 +187,8 @@ impl Recorder {
         Names(core).trace(arrival, &tree, outputs)
     }
 
-    /// Returns the trace of a packet that has left a queue of a port and was processed further.
-    /// `core` must be the program that processed it.
+    /// Returns the trace of a packet that had waited in a queue of a port, from the time at which
+    /// it left the queue. `core` must be the program that processed the packet.
     #[must_use]
     pub fn finish_resumed(
         self,
@@ -192,8 +200,9 @@ impl Recorder {
         Trace { resumed: true, ..self.finish(core, arrival, outputs) }
     }
 
-    /// Records the error with which the packet failed: in the current pass, or if that is not
-    /// recorded where the record starts, because the whole packet has failed.
+    /// Records the error with which the packet failed. It belongs to the current pass. If that pass
+    /// is before the start of the record, it is recorded at the start, because the whole packet has
+    /// failed.
     pub(crate) fn fail(&mut self, error: &RunError) {
         let is_recorded = self.detail > Detail::Passes;
         let start = self.start.as_ref().filter(|_| !is_recorded);
@@ -205,7 +214,8 @@ impl Recorder {
         self.run.pass(self.current).items.push_back(item);
     }
 
-    /// Sets which events are recorded in the current pass.
+    /// Sets which kinds of events are recorded, depending on whether the record has started in the
+    /// current pass.
     fn set_detail(&mut self) {
         let Some(start) = &self.start else { return };
         let pass = self.run.pass(self.current);
@@ -218,7 +228,7 @@ impl Recorder {
 }
 
 impl Run {
-    /// Returns the passes without their items.
+    /// Returns a copy of the passes without their items.
     fn without_items(&self) -> Self {
         let passes = self.passes.iter().map(|pass| Pass {
             path: pass.path.clone(),
@@ -234,16 +244,17 @@ impl Run {
         if position >= self.passes.len() {
             self.passes.resize_with(position + 1, Pass::default);
         }
-        // The vector was just made long enough.
+        // The vector was extended to contain this position.
         &mut self.passes[position]
     }
 
-    /// Takes the items of a pass out of the record.
+    /// Removes and returns the items of a pass.
     pub(crate) fn take(&mut self, number: u32) -> VecDeque<Item> {
         std::mem::take(&mut self.pass(number).items)
     }
 
-    /// Returns the number of the pass in which a choice was made, or `None` if there is none.
+    /// Returns the number of the pass in which the choice is made, or `None` if there is no such
+    /// pass in this run.
     pub(crate) fn of_point(&self, point: &Point) -> Option<u32> {
         let position = self.passes.iter().position(|pass| pass.path == point.pass)?;
         u32::try_from(position).ok()
@@ -289,6 +300,8 @@ impl pipeline::Trace for Recorder {
         if !self.has_choices {
             return selection.by_hash;
         }
+        // If the record left out the previous choice, no event has followed that choice.
+        self.has_choice = false;
         let pass = self.run.pass(self.current);
         let at = Point { pass: pass.path.clone(), choice: pass.choices };
         pass.choices += 1;
@@ -309,7 +322,7 @@ impl pipeline::Trace for Recorder {
     }
 
     fn wants_checkpoints(&self) -> bool {
-        self.has_choices
+        self.has_choices && self.run.passes.len() <= MAX_MARKED
     }
 
     fn checkpoint(&mut self, checkpoint: Checkpoint) {
@@ -349,5 +362,34 @@ impl Choice {
         }
         let Selection { table, group, .. } = *selection;
         Self { at, table, group, alternatives, taken, mark: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ir::TableId;
+    use pipeline::Trace as _;
+
+    #[test]
+    fn a_choice_that_is_left_out_does_not_hide_the_next_one() {
+        let table = TableId(0);
+        let selection = Selection { table, group: None, members: &[], by_hash: 0 };
+        let mut recorder = Recorder::of_choices(Detail::Steps);
+        recorder.detail = Detail::Passes;
+        recorder.choose(&selection);
+        recorder.detail = Detail::Steps;
+        recorder.choose(&selection);
+        recorder.event(Event::Chosen { table, group: None, member: None, weight: 1, total: 1 });
+        assert_eq!(recorder.run.take(0).len(), 1);
+    }
+
+    #[test]
+    fn packets_with_many_passes_take_no_further_checkpoints() {
+        let mut recorder = Recorder::of_choices(Detail::Steps);
+        recorder.run.pass(63);
+        assert!(recorder.wants_checkpoints());
+        recorder.run.pass(64);
+        assert!(!recorder.wants_checkpoints());
     }
 }

@@ -1,8 +1,8 @@
-//! Formats traces for people.
+//! Formats traces as text for people.
 //!
-//! The text says what happened to the packet and leaves out what had no effect: tables that missed
-//! and whose default action does nothing are only counted, and alternatives that differ in the same
-//! places as those before them are summarised.
+//! The text describes what happened to the packet and omits what had no effect. Tables that missed
+//! and whose default action does nothing are only counted. Alternatives that differ only in the
+//! same respects as those shown before them are summarised.
 
 mod fields;
 mod layout;
@@ -20,14 +20,14 @@ use std::collections::BTreeSet;
 /// The largest number of changed fields that are listed for an outgoing packet.
 const CHANGES: usize = 8;
 
-/// Formats a trace as lines, the last of which ends with a newline. `verbose` adds parser states,
-/// branches with their lines, assignments, externs and emitted headers, and leaves out nothing.
+/// Formats a trace as lines, each of which ends with a newline. `verbose` adds parser states,
+/// branches with their lines, assignments, externs and emitted headers, and omits nothing.
 #[must_use]
 pub fn text(trace: &Trace, verbose: bool) -> String {
     layout::lines(&outline(trace, verbose))
 }
 
-/// Returns what [`text()`] says as a tree.
+/// Returns the contents of [`text()`] as a tree of lines.
 #[must_use]
 pub fn outline(trace: &Trace, verbose: bool) -> Part {
     let mut reader =
@@ -63,6 +63,11 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
         };
         part.remarks.push(format!("the limit of {} was reached: {left_out}", outcomes.limit));
     }
+    if trace.outcomes.is_some_and(|outcomes| outcomes.mixed_states) {
+        part.remarks.push(
+            "the control plane changed the switch meanwhile: the tree may have outcomes of several states".to_owned(),
+        );
+    }
     if !trace.fault.is_empty() {
         let fault = &trace.fault;
         part.remarks.push(format!("the packet failed, and nothing is transmitted: {fault}"));
@@ -70,18 +75,18 @@ pub fn outline(trace: &Trace, verbose: bool) -> Part {
     part
 }
 
-/// The reader of one trace.
+/// The state of converting one trace to text.
 struct Reader {
     short: Short,
     verbose: bool,
-    /// The headers that the first parser has extracted.
+    /// The headers that the parser has extracted in the first pass.
     headers: Vec<String>,
-    /// The tables that missed without effect.
+    /// The tables that missed and whose default action had no effect.
     silent: BTreeSet<String>,
 }
 
 impl Reader {
-    /// Returns the part of the text for a node. `head` is the line above it.
+    /// Returns the lines for a node of the trace. `head` is the line above them.
     fn part(&mut self, head: String, node: &Node, mut fields: Fields) -> Part {
         let mut part = Part::headed(head);
         let choice = match &node.next {
@@ -291,7 +296,7 @@ impl Reader {
         Row { label: self.short.table(&table.name), middle: entry(table, false), right }
     }
 
-    /// Adds what happened in an action.
+    /// Adds the lines for what happened inside an action.
     fn inside(&mut self, action: &Action, fields: &mut Fields, part: &mut Part) {
         for event in &action.events {
             self.event(event, fields, part);
@@ -308,7 +313,7 @@ impl Reader {
     }
 }
 
-/// Returns the position of the table's event that a choice belongs to.
+/// Returns the position of the event of the table whose action selector made the choice.
 fn last_table(events: &[Event], name: &str) -> Option<usize> {
     events.iter().rposition(|event| match &event.kind {
         Some(Kind::Table(table)) => table.name == name && table.action.is_none(),
@@ -316,15 +321,16 @@ fn last_table(events: &[Event], name: &str) -> Option<usize> {
     })
 }
 
-/// Returns how many members a choice has.
+/// Returns the number of members among which a choice is made.
 fn members(choice: &Choice) -> u64 {
     let members = choice.alternatives.iter().map(|one| one.members.len() as u64).sum();
-    // Members of a one-shot group have no numbers.
+    // Members of a one-shot group (whose actions are listed in the table entry itself) have no
+    // numbers.
     if members == 0 { choice.weight } else { members }
 }
 
-/// Describes the entry that a table hit, or the keys for which it missed. With `brief`, a miss has
-/// no keys.
+/// Describes the entry that a table hit, or the keys for which it missed. `brief` omits the keys of
+/// a miss.
 fn entry(table: &Table, brief: bool) -> String {
     let Some(entry) = &table.entry else {
         return match brief || table.keys.is_empty() {
@@ -342,7 +348,8 @@ fn entry(table: &Table, brief: bool) -> String {
     fitted(&text)
 }
 
-/// Lists the parameters of an action. Headers and structs are only named.
+/// Lists the parameters of an action with their values. For headers and structs, only the name is
+/// listed.
 fn parameters(action: &Action) -> String {
     let parameters = action.parameters.iter().map(|one| match one.value.starts_with('{') {
         true => one.name.clone(),
@@ -356,7 +363,8 @@ fn listed(fields: &[Field]) -> String {
     fields.collect::<Vec<_>>().join(", ")
 }
 
-/// Lists keys by the last parts of their names, of which there are more if the last is ambiguous.
+/// Lists keys with their values. A key has the last component of its name, or the last two if
+/// several keys have the same last component.
 fn listed_short(fields: &[Field]) -> String {
     let named = fields.iter().map(|field| {
         let name = last(&field.name);
@@ -371,7 +379,7 @@ fn listed_short(fields: &[Field]) -> String {
     named.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a value, behind the string that controllers use for it.
+/// Returns a value. If controllers use a string for it, the string precedes the value.
 fn value(field: &Field) -> String {
     match &field.text {
         Some(text) => format!("{text:?} ({})", field.value),
@@ -379,7 +387,7 @@ fn value(field: &Field) -> String {
     }
 }
 
-/// Returns a port, behind the string that controllers use for it.
+/// Returns a port. If controllers use a string for it, the string precedes the number.
 fn port(number: u32, text: Option<&str>) -> String {
     match text {
         Some(text) => format!("{text:?} ({number})"),

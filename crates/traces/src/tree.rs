@@ -1,25 +1,26 @@
-//! The tree of a packet, with the numbers of the program's parts instead of their names.
+//! The tree of what happened to a packet. It refers to the program's objects by numbers instead of
+//! names.
 
 use crate::recorder::{Alternative, Item, Run};
 use ir::TableId;
 use pipeline::Event;
 use std::collections::VecDeque;
 
-/// The maximum number of nodes between the first one and a leaf. Readers of protocol buffers accept
-/// messages that nest up to 100 times, and a node in another one nests three times.
+/// The largest depth of the tree. Protocol Buffers decoders accept messages up to a nesting depth
+/// of 100, and each level of the tree takes three levels of messages.
 pub(crate) const DEPTH: usize = 30;
 
-/// Items in order, and what comes after the last one.
+/// A node of the tree: items in order, and what follows the last item.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) items: Vec<Item>,
     pub(crate) next: Next,
 }
 
-/// The continuation after the items of a node.
+/// What follows the items of a node.
 #[derive(Debug)]
 pub(crate) enum Next {
-    /// Nothing: the packet failed before it was processed further.
+    /// Nothing, because the packet failed before it was processed further.
     Nothing,
     Output {
         port: u32,
@@ -37,7 +38,7 @@ pub(crate) enum Next {
     One(One),
 }
 
-/// A choice of a member of a group.
+/// A choice of one member of a group, with the node that follows each alternative.
 #[derive(Debug)]
 pub(crate) struct One {
     pub(crate) table: TableId,
@@ -45,19 +46,21 @@ pub(crate) struct One {
     pub(crate) alternatives: Vec<(Alternative, Node)>,
 }
 
-/// The way in which a pass ends. A pass may end in several ways at once.
+/// A way in which a pass ends, such as an output packet or another pass. A pass may end in several
+/// ways at once, for example when it clones the packet.
 pub(crate) enum End {
     Further { number: u32, path: &'static str },
     Leaf(Next),
 }
 
-/// The items of a pass up to its end or to a choice.
+/// What ends a sequence of items: the ends of the pass, or a choice.
 pub(crate) enum Stretch {
     Ends(Vec<End>),
     Choice(crate::recorder::Choice),
 }
 
-/// Moves items of a pass to `items`, up to the end of the pass or to a choice.
+/// Moves the items of a pass up to the next choice, or to the end of the pass, from `from` to
+/// `items`.
 pub(crate) fn stretch(from: &mut VecDeque<Item>, items: &mut Vec<Item>) -> Stretch {
     let mut ends = Vec::new();
     while let Some(item) = from.pop_front() {
@@ -82,8 +85,8 @@ pub(crate) fn stretch(from: &mut VecDeque<Item>, items: &mut Vec<Item>) -> Stret
     Stretch::Ends(ends)
 }
 
-/// Returns the node of what a pass with several ends does. `further` makes the nodes of the passes
-/// that it causes.
+/// Returns one node for each end of a pass. `further` returns the node of a further pass that this
+/// pass causes.
 pub(crate) fn all(
     ends: Vec<End>,
     further: &mut dyn FnMut(u32) -> Node,
@@ -95,12 +98,12 @@ pub(crate) fn all(
     copies.collect()
 }
 
-/// Returns the limit that ends a tree which is too deep.
+/// Returns the remark with which a tree is cut off because it is too deep.
 pub(crate) fn too_deep() -> Next {
     Next::Cut(format!("{DEPTH} copies or choices in a row"))
 }
 
-/// Returns the tree of a run in which choices were not recorded.
+/// Returns the tree of a run for which no choices were recorded.
 pub(crate) fn of_run(run: &mut Run) -> Node {
     of_pass(run, 0, 0)
 }
@@ -111,7 +114,7 @@ fn of_pass(run: &mut Run, number: u32, depth: usize) -> Node {
     loop {
         let ends = match stretch(&mut rest, &mut items) {
             Stretch::Ends(ends) => ends,
-            // The recorder of such a run makes no choices.
+            // The recorder of such a run records no choices.
             Stretch::Choice(_) => continue,
         };
         let next = match only(ends) {
@@ -128,7 +131,7 @@ fn of_pass(run: &mut Run, number: u32, depth: usize) -> Node {
     }
 }
 
-/// Returns the only end of a pass, or all ends if there is not exactly one.
+/// Returns the end of a pass that has exactly one. Otherwise returns all of its ends as the error.
 pub(crate) fn only(mut ends: Vec<End>) -> Result<End, Vec<End>> {
     match ends.pop() {
         Some(end) if ends.is_empty() => Ok(end),

@@ -1,9 +1,9 @@
-//! The highest rate at which the switch forwards packets, found by search.
+//! The search for the highest rate at which the switch forwards packets.
 //!
-//! As in the throughput of RFC 2544, section 26.1, a rate passes if no packet of a trial is lost.
-//! Nor may the packets wait longer and longer, because a trial is short and a switch with long
-//! queues would otherwise pass at rates that it cannot sustain. [`measuring::search`] chooses the
-//! rates.
+//! As in the throughput test of RFC 2544, section 26.1, a rate passes if no packet of a trial is
+//! lost. In addition, the delay of packets must not keep growing: a trial is short, so a switch
+//! with long queues would otherwise pass at rates that it cannot sustain. [`measuring::search`]
+//! chooses the rates.
 
 use std::time::Duration;
 
@@ -11,20 +11,22 @@ use measuring::search::{Found, LossFreeSearch, Observation, Range, Wording};
 
 use crate::stream::Passage;
 
-/// The highest rate that is tried.
+/// The highest rate that is tried, in packets per second.
 const HIGHEST: f64 = 20e6;
-/// The distance of the two ends of the result at which the search ends, as a share of the rate.
+/// The width of the interval around the result at which the search ends, relative to the rate.
 const PRECISION: f64 = 0.05;
-/// The share of half a trial by which the shortest delay must grow to count as growing.
+/// The growth of the shortest delay from the first to the second half of a trial above which
+/// packets count as piling up, relative to the duration of half a trial.
 const GROWTH: f64 = 0.02;
-/// The share of a rate that must have been offered.
+/// The share of the intended rate that must really have been sent. With less, this program was the
+/// limit.
 const OFFERED: f64 = 0.98;
 const WORDING: Wording = Wording { system: "switch", tester: "Planimeter", on_silence: "" };
 
 /// The highest rate at which the switch forwards packets, in packets per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HighestRate {
-    /// The result of the search.
+    /// The lower and upper bound that the search found.
     pub found: Found,
     /// The number of trials.
     pub trials: usize,
@@ -33,23 +35,24 @@ pub struct HighestRate {
     pub is_limited_here: bool,
 }
 
-/// A search under way.
+/// A search in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     search: LossFreeSearch,
     trials: usize,
 }
 
-/// What became of the packets of a trial.
+/// The packets of a trial, each with its arrival unless it was lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trial<'a> {
     pub(super) passages: &'a [Passage],
-    /// The number of arrivals for which this program had no room.
+    /// The number of packets that arrived and were dropped because this program had no room for
+    /// them.
     pub(super) dropped_here: u64,
 }
 
 impl Search {
-    /// Creates a search that begins with a rate.
+    /// Creates a search that begins with the rate `low`.
     pub(super) fn from(low: f64) -> Self {
         let (high, precision) = (HIGHEST, PRECISION);
         let range = Range { low, high, precision, is_rough: false, loss: 0.0, sources: 1 };
@@ -61,7 +64,7 @@ impl Search {
         self.search.next_rate_for_bracket()
     }
 
-    /// Records a trial at a rate.
+    /// Records the outcome of a trial at a rate.
     pub(super) fn observe(&mut self, rate: f64, trial: Trial<'_>) {
         self.trials += 1;
         self.search.observe(rate, &[trial.observation(rate)]);
@@ -110,7 +113,8 @@ impl Trial<'_> {
     }
 }
 
-/// Returns the moment by which a packet had left the switch through the right port, if it did.
+/// Returns the moment by which a packet had left the switch through the right port; `None` if it
+/// did not.
 fn arrival(one: &Passage) -> Option<u64> {
     one.arrival.filter(|arrival| arrival.class.is_some()).map(|arrival| arrival.at.latest.0)
 }
@@ -119,8 +123,9 @@ fn delay(one: &Passage) -> Option<u64> {
     Some(arrival(one)?.saturating_sub(one.sent.earliest.0))
 }
 
-/// Returns whether packets waited longer and longer: whether the shortest delay in the second half
-/// exceeds that in the first. A pause from which the switch recovers does not count.
+/// Returns whether packets waited longer and longer, which shows as a shortest delay that is larger
+/// in the second half of the trial than in the first. A pause from which the switch recovers does
+/// not count.
 fn is_growing(passages: &[Passage], time: f64) -> bool {
     let (first, second) = passages.split_at(passages.len() / 2);
     let least = |half: &[Passage]| half.iter().filter_map(delay).min();
@@ -134,7 +139,8 @@ fn seconds(nanoseconds: u64) -> f64 {
     Duration::from_nanos(nanoseconds).as_secs_f64()
 }
 
-/// Returns the rate of `count` events of which the first and the last are `time` apart.
+/// Returns the rate of `count` evenly spaced events if `time` passed from the first to the last
+/// one.
 fn per_second(count: usize, time: f64) -> f64 {
     if time > 0.0 { count.saturating_sub(1) as f64 / time } else { 0.0 }
 }
@@ -153,16 +159,16 @@ mod tests {
     /// The length of a trial in seconds.
     const LENGTH: f64 = 0.02;
 
-    /// A path of known behaviour, in virtual time.
+    /// A simulated path of known behaviour, in virtual time.
     #[derive(Clone, Copy, Debug)]
     struct Made {
-        /// The packets that the switch forwards in a second.
+        /// The number of packets that the switch forwards per second.
         cap: f64,
-        /// The packets that wait in the switch at most.
+        /// The largest number of packets that wait in the switch.
         queue: usize,
-        /// The packets that the sender sends in a second at most.
+        /// The largest number of packets that the sender sends per second.
         own: f64,
-        /// The largest part by which the time for a packet differs from the mean.
+        /// The largest relative deviation of the time that a packet takes from the mean time.
         spread: f64,
     }
 
@@ -210,7 +216,7 @@ mod tests {
         low && high && !found.is_limited_here
     }
 
-    /// Of 100 searches, 95 must find the rate.
+    /// At least 95 of 100 searches must find the true rate.
     #[test]
     fn the_rate_of_a_switch_is_found_with_short_and_long_queues() {
         let mut wrong = Vec::new();

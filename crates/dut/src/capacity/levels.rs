@@ -1,4 +1,4 @@
-//! Updates and packets at some levels of occupancy of a table.
+//! Measures updates and packets at several levels of occupancy of a table.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,32 +10,33 @@ use crate::error::DutError;
 use crate::session::Session;
 use crate::window::{Operation, Phase, Shape, Work};
 
-/// The levels of a table that was filled, in percent of the entries that it took, in the order in
-/// which they are measured.
+/// The levels of occupancy at which the filled table is measured, in the order of measurement. They
+/// are percentages of the number of entries that the table accepted.
 const FILLED: [u8; 3] = [100, 90, 50];
-/// The number of windows of requests that replace entries once.
+/// The number of entries that are replaced at a level, counted in full windows of requests.
 const WINDOWS: usize = 4;
 
-/// A level of occupancy.
+/// The measurement at one level of occupancy.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// The occupancy in percent of the entries that the table took.
+    /// The occupancy, in percent of the number of entries that the table accepted.
     pub percent: u8,
     /// The number of entries in the table.
     pub entries: usize,
-    /// The modifications, deletions and insertions of entries at this level. The same entries are
-    /// modified, deleted and inserted again, so that the table has up to a few requests fewer.
+    /// The modifications, deletions and insertions of entries at this level. They always affect the
+    /// same entries, so the table may lack the entries of a few requests for a moment.
     pub replaced: [(Operation, Phase); 3],
     /// The highest rate at which the switch forwards packets while no entry changes; `None` if it
     /// was not measured.
     pub forwarding: Option<HighestRate>,
-    /// The packets that passed through the switch before that; `None` without packets.
+    /// The packets that passed through the switch before entries were replaced; `None` without
+    /// packets.
     idle: Option<Forwarded>,
 }
 
 impl Level {
-    /// Returns the packets that passed while no entry changed, and while entries were replaced, at
-    /// `rate` packets per second; `None` without packets.
+    /// Returns the packets that passed while no entry changed and those that passed while entries
+    /// were replaced, both sent at `rate` packets per second. Returns `None` without packets.
     #[must_use]
     pub fn packets(&self, rate: f64) -> Option<Cost> {
         let idle = self.idle.clone()?;
@@ -45,15 +46,15 @@ impl Level {
     }
 }
 
-/// The measurement of the levels.
+/// Measures one level after the other.
 pub(super) struct Levels<'a> {
     batch: usize,
     window: usize,
     time: Duration,
-    /// The length of a trial of the search for the highest rate of forwarding.
+    /// The duration of one trial in the search for the highest forwarding rate.
     trial: Duration,
     background: Option<&'a mut Background>,
-    /// The levels that were measured, in ascending order.
+    /// The levels measured so far, in ascending order.
     pub(super) found: Vec<Level>,
 }
 
@@ -63,7 +64,8 @@ impl<'a> Levels<'a> {
         Self { batch, window, time, trial, background, found: Vec::new() }
     }
 
-    /// Measures the table as it is before it is filled, with the first ones of `numbers`.
+    /// Measures the table before it is filled. The entries that are inserted and deleted are the
+    /// first ones of `numbers`.
     pub(super) async fn measure_empty(
         &mut self,
         session: &mut Session,
@@ -88,8 +90,8 @@ impl<'a> Levels<'a> {
         Ok(())
     }
 
-    /// Measures the table that was filled, and deletes entries from level to level. `inserted` are
-    /// the entries of the measurement that are in the table.
+    /// Measures the full table, and deletes entries to get from each level to the next. `inserted`
+    /// has the entries of the measurement that are in the table.
     pub(super) async fn measure_filled(
         &mut self,
         session: &mut Session,
@@ -116,13 +118,15 @@ impl<'a> Levels<'a> {
         Ok(())
     }
 
-    /// Returns how many of `count` entries are replaced at a level: some windows of requests.
+    /// Returns how many of `count` entries are replaced at a level, namely those of a few full
+    /// windows of requests.
     fn replaceable(&self, count: usize) -> usize {
         count.min(WINDOWS * self.window * self.batch)
     }
 
-    /// Replaces the last of the entries `own`, which are in the table, again and again. Entries that
-    /// the switch does not take again are removed from `own`. Returns `None` if it was stopped.
+    /// Replaces the last entries of `own`, which are in the table, again and again, and returns the
+    /// measurement of this level. Removes entries from `own` that the switch does not accept again.
+    /// Returns `None` if the measurement was stopped.
     async fn level(
         &mut self,
         session: &mut Session,

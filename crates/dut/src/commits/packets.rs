@@ -1,4 +1,4 @@
-//! Packets that are sent through the switch while a pipeline is committed.
+//! Sends packets through the switch while a pipeline is committed.
 
 use std::future::Future;
 use std::pin::pin;
@@ -18,38 +18,39 @@ use crate::poll::poll_once;
 use crate::stream::PacketStream;
 use crate::window::Refusal;
 
-/// The time between two packets. No switch is overloaded by them.
+/// The time between two packets, long enough not to overload any switch.
 const SPACING: Duration = Duration::from_millis(1);
-/// The time for which packets are sent before the request.
+/// The time for which packets are sent before the commit is requested.
 const BEFORE: Duration = Duration::from_millis(50);
-/// The longest time after the answer for which packets are sent until one is forwarded.
+/// The longest time after the answer for which packets are sent while none is forwarded.
 const LONGEST: Duration = Duration::from_secs(5);
-/// The time for which missing packets are waited for in the end.
+/// The time for which missing packets are awaited at the end.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// The answer to the request that commits a pipeline, and its times.
+/// The answer to the request that commits a pipeline.
 pub(super) struct Reached {
-    /// The time from the request to its answer, or the refusal.
+    /// The time from the request to its answer, or the reason for which the switch refused the
+    /// commit.
     pub(super) answer: Result<Duration, Refusal>,
-    /// The time from the beginning of the call to its answer.
+    /// The time from the beginning of the function that made the request to the answer.
     pub(super) answered: Duration,
 }
 
-/// Packets of one flow, and the stream in which they are sent.
+/// The packets of one flow, with the stream that sends and receives them.
 pub(super) struct Meanwhile {
     pub(super) flow: LeavingFlow<v1::TableEntry>,
     stream: PacketStream,
 }
 
 impl Meanwhile {
-    /// Opens the interfaces.
+    /// Opens the interfaces that are connected to the switch.
     pub(super) fn open(traffic: &Traffic) -> Result<Self, DutError> {
         let flow = LeavingFlow::of(&traffic.flows, &traffic.beside).ok_or(DutError::NoRules)?;
         Ok(Self { flow, stream: PacketStream::open(&traffic.wires)? })
     }
 
     /// Sends packets before, during and after a commit, until one is forwarded that was sent after
-    /// the call had ended.
+    /// the answer. Returns the answer with the interruption of forwarding.
     pub(super) async fn observe_commit(
         &mut self,
         call: impl Future<Output = Result<Reached, DutError>>,

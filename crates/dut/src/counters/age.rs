@@ -1,9 +1,9 @@
-//! The age of a counter's value: how long before it was read the value was the true one.
+//! The age of a counter's value: how long before the reading the value was the current one.
 //!
-//! A packet is counted between its sending and its arrival. So the counter truly had the value `v`
-//! at some time from the sending of packet `v` to the arrival of packet `v + 1`, and the switch
-//! took the value between the request and its answer. Both together bound the age. Lost packets
-//! widen the bounds, because the switch may have counted them or not.
+//! A switch counts a packet between the packet's sending and its arrival. So the counter really had
+//! the value `v` at some time between the sending of packet `v` and the arrival of packet `v + 1`,
+//! and the switch took the value between the request and its answer. Both together bound the age.
+//! Lost packets widen the bounds, because it is unknown whether the switch counted them.
 
 use crate::effects::{Gap, Moment, Range};
 use crate::stream::Passage;
@@ -11,25 +11,25 @@ use crate::stream::Passage;
 /// A value that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
-    /// A reading of the clock before the request was sent.
+    /// The clock reading just before the request was sent.
     pub(super) request: Moment,
-    /// A reading of the clock after the answer was received.
+    /// The clock reading just after the answer arrived.
     pub(super) answer: Moment,
-    /// The packets that the counter had counted since the start.
+    /// The number of packets that the counter had counted since the start.
     pub(super) value: u64,
 }
 
-/// Packets, each time in ascending order.
+/// The times at which packets were sent and at which packets arrived, each list in ascending order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
-    /// The moment before the first packet.
+    /// A moment before the first packet was sent.
     begin: Moment,
     sent: Vec<Moment>,
     arrived: Vec<Moment>,
 }
 
 impl Counted {
-    /// Takes the packets that were sent after `begin`.
+    /// Takes the sending and arrival times of packets that were sent after `begin`.
     pub(super) fn of(begin: Moment, packets: &[Passage]) -> Self {
         let sent = packets.iter().map(|packet| packet.sent.earliest).collect();
         let arrived = packets.iter().filter_map(|packet| Some(packet.arrival?.at.latest));
@@ -38,7 +38,8 @@ impl Counted {
         Self { begin, sent, arrived }
     }
 
-    /// Returns the age of a value; `None` if fewer packets had been sent when the answer came.
+    /// Returns the age of a value that was read. Returns `None` if the value is larger than the
+    /// number of packets that had been sent when the answer arrived.
     pub(super) fn age(&self, reading: Reading) -> Option<Range> {
         let value = usize::try_from(reading.value).unwrap_or(usize::MAX);
         let since = match value.checked_sub(1) {

@@ -1,4 +1,4 @@
-//! The age of the packets in the statistics of a flow, read over OpenFlow.
+//! Measures the age of the packet count in a flow's statistics, which are read over OpenFlow.
 
 use std::time::Instant;
 
@@ -15,8 +15,9 @@ use crate::session::{CountRequest, OpenFlowChannel};
 use crate::stream::PacketStream;
 use crate::window::{Operation, TIMEOUT};
 
-/// Reads the statistics of a flow while its packets pass. The flow is made, or one of the file that
-/// packets show. Deletes the flow entries of the measurement also if the test fails.
+/// Reads the statistics of one flow while its packets pass. With a file of flows, the flow is one
+/// of the file whose packets can be recognised; otherwise it is generated. Deletes the flow entries
+/// of the measurement, also if the test fails.
 ///
 /// # Errors
 /// Returns an error if a request fails, or if no packets can be sent.
@@ -30,7 +31,7 @@ pub(crate) async fn measure(
     through(outlets, channel, ports, numbers, wanted).await
 }
 
-/// Measures through interfaces that are open.
+/// Measures through interfaces that are already open.
 pub(super) async fn through(
     outlets: Vec<Outlet>,
     channel: &mut OpenFlowChannel,
@@ -60,11 +61,11 @@ pub(super) async fn through(
     }
 }
 
-/// The packets in the statistics of a flow.
+/// The packet count in the statistics of a flow.
 struct FlowCounter<'a> {
     channel: &'a mut OpenFlowChannel,
     entry: FlowEntry,
-    /// The request that waits for its answer, and when it was sent.
+    /// The unanswered request for statistics, with the time at which it was sent.
     asked: Option<(CountRequest, Instant)>,
 }
 

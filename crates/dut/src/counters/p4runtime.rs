@@ -1,4 +1,4 @@
-//! The age of the direct counter of a table, read over P4Runtime.
+//! Measures the age of a table's direct counter, which is read over P4Runtime.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,12 +20,12 @@ use crate::session::read_entities;
 use crate::stream::PacketStream;
 use crate::window::TIMEOUT;
 
-/// Reads the counter of a flow's entry while packets pass. Deletes the entries of the measurement
-/// also if the test fails. Returns `None` if the table of the flow has no direct counter of
+/// Reads the direct counter of a flow's entry while the flow's packets pass. Deletes the entries of
+/// the measurement, also if the test fails. Returns `None` if the table has no direct counter of
 /// packets.
 ///
 /// # Errors
-/// Returns an error if a request fails, or if the switch has an entry for the packets already.
+/// Returns an error if a request fails, or if the switch already has an entry for the packets.
 pub(crate) async fn measure(
     client: &Client,
     traffic: &Traffic,
@@ -55,7 +55,7 @@ pub(crate) async fn measure(
     found.map(|measured| Some(Measured { counter: name, ..measured }))
 }
 
-/// Returns the name of the direct counter of a table, if it counts packets.
+/// Returns the name of a table's direct counter, if that counts packets.
 fn counter(schema: &Objects, table: &str) -> Option<String> {
     let counter = schema.direct_counters().get(schema.tables().by_name(table)?.direct_counter?)?;
     match counter.unit {
@@ -64,10 +64,10 @@ fn counter(schema: &Objects, table: &str) -> Option<String> {
     }
 }
 
-/// A Read request whose answer has not arrived.
+/// A Read request that is not answered yet.
 type Call = Pin<Box<dyn Future<Output = Result<u64, DutError>>>>;
 
-/// The direct counter of an entry.
+/// The direct counter of a table entry.
 struct DirectCounter {
     client: Client,
     entry: v1::TableEntry,
@@ -97,7 +97,7 @@ impl Counter for DirectCounter {
     }
 }
 
-/// Returns the packets that an entry's counter has counted.
+/// Reads the number of packets that an entry's counter has counted.
 async fn value(mut client: Client, entry: v1::TableEntry) -> Result<u64, DutError> {
     let selected =
         v1::TableEntry { action: None, counter_data: Some(v1::CounterData::default()), ..entry };
@@ -114,7 +114,7 @@ async fn value(mut client: Client, entry: v1::TableEntry) -> Result<u64, DutErro
     Ok(u64::try_from(counter.packet_count).unwrap_or(0))
 }
 
-/// The switch, with requests that are waited for.
+/// The connection to the switch. Each method waits for the answer to its request.
 struct Switch {
     client: Client,
 }
@@ -143,7 +143,8 @@ impl Switch {
         }
     }
 
-    /// Returns the positions of the entries that the switch refused.
+    /// Writes an update of each entry. Returns the positions of the entries that the switch
+    /// refused.
     async fn write(
         &mut self,
         kind: v1::update::Type,

@@ -17,26 +17,26 @@ use crate::outlet::Outlet;
 
 /// The time between two packets.
 const SPACING: Duration = Duration::from_millis(1);
-/// The time for which further digests are awaited after the last one. Acknowledgements reach the
-/// switch meanwhile.
+/// The time for which further digests are awaited after the last one. Meanwhile, acknowledgements
+/// reach the switch.
 const SETTLES: Duration = Duration::from_millis(100);
 
-/// Whether lists are acknowledged.
+/// When lists of digests are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Acknowledge {
     /// Lists are acknowledged as soon as they arrive.
     AtOnce,
-    /// Lists are not acknowledged, or later by [`Bench::acknowledge_all`].
+    /// Lists are acknowledged later by [`Bench::acknowledge_all`], or never.
     Later,
 }
 
-/// The packets of a pass: each of them is sent once.
+/// The settings of a pass, in which each packet is sent once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass {
     /// The number of packets.
     pub(super) packets: usize,
     pub(super) acknowledge: Acknowledge,
-    /// The time after the last sending for which missing digests are awaited.
+    /// The time for which missing digests are awaited after the last packet was sent.
     pub(super) patience: Duration,
 }
 
@@ -45,10 +45,10 @@ pub(super) struct Bench<'a, C> {
     control: &'a mut C,
     outlets: Vec<Outlet>,
     packets: &'a Packets,
-    /// The position of the packet that emits a digest.
+    /// The position of the packet that emits a digest, by the contents of the digest.
     emitters: HashMap<&'a Data, usize>,
     config: Config,
-    /// The lists that are not acknowledged yet.
+    /// The lists of digests that are not acknowledged yet.
     open: Vec<v1::DigestList>,
     stop: &'a AtomicBool,
     clock: &'a dyn Clock,
@@ -77,12 +77,13 @@ impl<'a, C: Control> Bench<'a, C> {
         self.control.configure(config).await
     }
 
-    /// Forgets the lists that were not acknowledged.
+    /// Discards the lists that were not acknowledged, so that they never will be.
     pub(super) fn forget_lists(&mut self) {
         self.open.clear();
     }
 
-    /// Acknowledges all lists that have arrived, and waits until the switch should know it.
+    /// Acknowledges all lists that have arrived, and waits until the acknowledgements should have
+    /// reached the switch.
     pub(super) async fn acknowledge_all(&mut self) -> Result<(), DutError> {
         for list in self.open.drain(..) {
             self.control.acknowledge(&list);
@@ -90,7 +91,7 @@ impl<'a, C: Control> Bench<'a, C> {
         self.pause(SETTLES).await
     }
 
-    /// Waits for some time. Digests that arrive meanwhile are forgotten.
+    /// Waits for some time, and ignores digests that arrive meanwhile.
     pub(super) async fn pause(&mut self, time: Duration) -> Result<(), DutError> {
         let end = self.clock.now().0.saturating_add(nanos(time));
         let mut forgotten = Tally::default();
@@ -101,7 +102,7 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(())
     }
 
-    /// Sends packets, and records their digests.
+    /// Sends each packet once, and records when the digests arrive.
     pub(super) async fn pass(&mut self, pass: Pass) -> Result<Tally, DutError> {
         let emitting = self.packets.emitting.get(..pass.packets).unwrap_or(&self.packets.emitting);
         let mut tally = Tally::default();
@@ -136,7 +137,8 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(tally)
     }
 
-    /// Looks once for lists, and records their digests.
+    /// Checks once, without waiting, for lists of digests that have arrived, and records their
+    /// digests.
     async fn look(&mut self, tally: &mut Tally, acknowledge: Acknowledge) -> Result<(), DutError> {
         let mut lists = Vec::new();
         self.control.look(&mut lists).await?;
@@ -154,7 +156,8 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(())
     }
 
-    /// Returns the position of the packet that emits a digest; `None` if no packet does.
+    /// Returns the position of the packet that emits a digest with these contents; `None` if no
+    /// packet does.
     fn emitter(&self, data_type: &DataType, data: &v1::P4Data) -> Option<usize> {
         let data = p4runtime::read_data(data_type, data).ok()?;
         self.emitters.get(&data).copied()

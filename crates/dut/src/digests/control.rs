@@ -17,26 +17,26 @@ pub(super) trait Control {
     /// Sets the configuration of the measured digest.
     async fn configure(&mut self, config: Config) -> Result<(), DutError>;
 
-    /// Appends the lists of digests that have arrived, without waiting.
+    /// Appends the lists of digests that have arrived to `lists`, without waiting for more.
     async fn look(&mut self, lists: &mut Vec<v1::DigestList>) -> Result<(), DutError>;
 
     /// Acknowledges a list.
     fn acknowledge(&mut self, list: &v1::DigestList);
 }
 
-/// A P4Runtime switch, and the configuration that its digest had before the measurement.
+/// A P4Runtime switch, with the configuration that its digest had before the measurement.
 pub(super) struct P4RuntimeControl<'a> {
     client: Client,
     stream: Stream<'a>,
     digest_id: u32,
     before: Option<v1::digest_entry::Config>,
-    /// Whether the switch has a configuration of the digest.
+    /// Whether the digest is configured in the switch at present.
     is_configured: bool,
     messages: Vec<Message>,
 }
 
 impl<'a> P4RuntimeControl<'a> {
-    /// Reads the configuration of a digest.
+    /// Reads the present configuration of a digest, to restore it after the measurement.
     pub(super) async fn read(
         client: Client,
         stream: Stream<'a>,
@@ -81,7 +81,7 @@ impl<'a> P4RuntimeControl<'a> {
         write_updates(&mut self.client, vec![update]).await
     }
 
-    /// Puts the configuration back, or deletes it if the switch had none.
+    /// Restores the digest's earlier configuration, or deletes the configuration if there was none.
     pub(super) async fn restore(mut self) -> Result<(), DutError> {
         match self.before {
             Some(before) => self.write(v1::update::Type::Modify, Some(before)).await?,

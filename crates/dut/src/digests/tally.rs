@@ -1,24 +1,25 @@
-//! The packets of one pass, each of which emits one digest: when they were sent, when their digests
-//! arrived, and which are missing.
+//! The record of one pass, in which each packet is sent once and emits one digest: when packets
+//! were sent, when their digests arrived, and which digests are missing.
 
 use std::time::Duration;
 
 use crate::effects::Moment;
 
-/// The fates of the digests of packets.
+/// How many digests of the packets arrived, were lost, or were repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of packets that were sent.
     pub sent: u64,
     /// The number of packets whose digest did not arrive.
     pub lost: u64,
-    /// The number of digests that arrived again, or before their packet was sent again.
+    /// The number of digests that arrived although no arrival was due: their packet had not been
+    /// sent in this pass, or its digest had arrived already.
     pub repeated: u64,
-    /// The number of digests that packets of others have emitted.
+    /// The number of digests that belong to no packet of this measurement.
     pub foreign: u64,
-    /// The number of lists.
+    /// The number of lists of digests that arrived.
     pub lists: u64,
-    /// The number of lists with more digests than the configuration allows.
+    /// The number of lists that contained more digests than `max_list_size` allows.
     pub oversized: u64,
 }
 
@@ -33,7 +34,7 @@ impl Counts {
     }
 }
 
-/// The packets of a pass, by their position in the order in which they are sent.
+/// The packets of a pass, in the order of their sending. A packet is identified by its position.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     packets: Vec<Packet>,
@@ -58,14 +59,14 @@ impl Tally {
         self.waiting += 1;
     }
 
-    /// Records that a list of `length` digests has arrived; a list may have `most`, or any number
-    /// if that is 0.
+    /// Records that a list of `length` digests has arrived. `most` is the configured
+    /// `max_list_size`; 0 permits any length.
     pub(super) fn list(&mut self, length: usize, most: u32) {
         self.lists += 1;
         self.oversized += u64::from(most > 0 && length > most as usize);
     }
 
-    /// Records the arrival of the digest of the packet at a position; `None` stands for a digest
+    /// Records the arrival of the digest of the packet at this position. `None` stands for a digest
     /// that no packet of this measurement emits.
     pub(super) fn arrived(&mut self, position: Option<usize>, at: Moment) {
         let Some(position) = position else {
@@ -96,7 +97,7 @@ impl Tally {
         self.packets.last().map(|packet| packet.sent)
     }
 
-    /// Returns the times from when packets were sent until their digests arrived.
+    /// Returns the times from the sending of a packet to the arrival of its digest.
     pub(super) fn latencies(&self) -> Vec<Duration> {
         let each = self.packets.iter().filter_map(|packet| {
             Some(Duration::from_nanos(packet.arrived?.0.saturating_sub(packet.sent.0)))
@@ -104,9 +105,10 @@ impl Tally {
         each.collect()
     }
 
-    /// Returns the number of digests that arrived although the switch had sent them in `before` and
-    /// must not send them again for `timeout` after that. The switch sent them after their packet
-    /// was sent, so an arrival within the timeout of that moment is certainly too early.
+    /// Returns the number of digests that arrived too early: the switch had already sent them
+    /// during the pass `before`, and must not repeat them until `timeout` has passed. The switch
+    /// sends a digest after its packet was sent, so a repetition that arrives less than `timeout`
+    /// after the packet's first sending is certainly too early.
     pub(super) fn too_early(&self, before: &Self, timeout: Duration) -> u64 {
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         let both = before.packets.iter().zip(&self.packets);

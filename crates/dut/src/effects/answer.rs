@@ -3,28 +3,27 @@
 use super::bracket::Bracket;
 use super::time::{Range, Span};
 
-/// The order of two moments: that at which the switch answered a request, and that from which
-/// packets obeyed the rule.
+/// Whether a switch answered a request before or after packets obeyed the changed rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timing {
-    /// A probe that was sent after the answer had arrived met the old state: the switch reported an
-    /// update that packets did not obey yet.
+    /// A probe that was sent after the answer had arrived met the old state. The switch thus
+    /// reported an update that packets did not obey yet.
     Early {
         /// The time from the answer until packets obeyed.
         by: Range,
     },
-    /// The answer came after packets obeyed: a probe that met the new state arrived before the
-    /// answer.
+    /// A probe that met the new state arrived before the answer. The answer thus came after packets
+    /// obeyed.
     Late {
-        /// The time for which packets had obeyed when the answer came.
+        /// The time from when packets obeyed the rule until the answer.
         by: Range,
     },
-    /// The answer came while the moment of change was uncertain.
+    /// The probes do not show whether the answer came before or after packets obeyed the rule.
     Undecided,
 }
 
 impl Timing {
-    /// Compares the arrival of an answer with the moment of change.
+    /// Compares the arrival of an answer with the moment at which a rule changed.
     #[must_use]
     pub fn of(bracket: Bracket, answer: Span) -> Self {
         let obeyed = bracket.span();

@@ -1,19 +1,19 @@
-//! Batches: whether the rules of one request change at one moment, and in which order.
+//! Batches: whether the rules of one request change at the same moment, and if not, in which order.
 
 use super::bracket::Bracket;
 use super::time::{Gap, Range};
 
-/// The changes of the rules of one request.
+/// How the rules of one request changed, compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Batch {
-    /// The time from the first change of a rule to the last one. A lower end of zero means that
-    /// all rules may have changed at one moment.
+    /// The time from the first to the last change of a rule. A lower bound of zero means that all
+    /// rules may have changed at the same moment.
     pub spread: Range,
-    /// Whether packets met the batch half done: a probe met the new state of one rule, and a probe
-    /// that was sent later met the old state of another rule.
+    /// Whether packets met a partly applied batch: one probe met the new state of a rule, and a
+    /// probe that was sent later met the old state of another rule.
     pub is_torn: bool,
-    /// The order of the changes compared with that of the updates in the request; `None` with
-    /// fewer than two rules.
+    /// How far the order of the changes agrees with the order of the updates in the request; `None`
+    /// with fewer than two rules.
     pub order: Option<Order>,
 }
 
@@ -21,15 +21,17 @@ pub struct Batch {
 /// they agree, -1 if one is the reverse of the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Order {
-    /// The least tau that is possible: pairs whose brackets overlap count as reversed.
+    /// The least possible tau, for which pairs of changes with overlapping brackets count as
+    /// reversed.
     pub least: f64,
-    /// The greatest tau that is possible: pairs whose brackets overlap count as in order.
+    /// The greatest possible tau, for which pairs of changes with overlapping brackets count as in
+    /// order.
     pub most: f64,
 }
 
 impl Batch {
-    /// Compares the changes of the rules of a request, in the order of its updates. Returns `None`
-    /// without rules.
+    /// Compares when the rules of a request changed. `brackets` are in the order of the request's
+    /// updates. Returns `None` if there are none.
     #[must_use]
     pub fn of(brackets: &[Bracket]) -> Option<Self> {
         let last_after = brackets.iter().map(|bracket| bracket.after).max()?;

@@ -1,23 +1,23 @@
-//! The moment from which packets obey an update, between two probes.
+//! The moment from which packets obey an update, which lies between two probes.
 
 use super::probe::{Class, Fate, Probe};
 use super::time::{Gap, Moment, Range, Span};
 
 /// The bounds of the moment T at which a rule changed: `after` < T <= `until`.
 ///
-/// The probe that was sent at `after` met the old state, so it was looked up after that moment and
-/// before T. The probe that arrived at `until` met the new state, so it was looked up not before T
-/// and not after that moment. Queues and reordering widen the bracket, but cannot falsify it.
+/// The probe that was sent at `after` met the old state, so the switch looked up its rule between
+/// `after` and T. The probe that arrived at `until` met the new state, so the switch looked up its
+/// rule between T and `until`. Queues and reordering widen the bracket, but cannot falsify it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bracket {
-    /// The latest sending of a probe that met the old state.
+    /// The moment at which the latest probe that met the old state was sent.
     pub after: Moment,
     /// The earliest arrival of a probe that met the new state.
     pub until: Moment,
 }
 
 impl Bracket {
-    /// Returns the moment of change as a span.
+    /// Returns the moment at which the rule changed, as a span.
     #[must_use]
     pub fn span(self) -> Span {
         Span { earliest: self.after, latest: self.until }
@@ -30,29 +30,31 @@ impl Bracket {
     }
 }
 
-/// A proof that a rule changed more than once: a probe was sent after another one had met the new
-/// state, and still met the old state.
+/// A proof that a rule changed more than once: a probe met the new state, and a probe that was sent
+/// after its arrival still met the old state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flap {
-    /// The fewest changes of state with which all probes agree.
+    /// The smallest number of changes of state that is consistent with all probes.
     pub changes: usize,
-    /// The time for which the rule was back in its old state. It is known only if the fewest
-    /// changes are three (new, old, new) and probes bound the time; otherwise `None`.
+    /// The time for which the rule was back in its old state. It is known only if three changes
+    /// suffice to explain the probes (to new, back to old, to new again) and probes bound the time;
+    /// otherwise `None`.
     pub back: Option<Range>,
 }
 
 /// The change of one rule, as its probes saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
-    /// All probes agree with a single change.
+    /// A single change is consistent with all probes.
     Once(Bracket),
-    /// No single change explains all probes.
+    /// No single change is consistent with all probes.
     Flapped(Flap),
     /// No probe met the old state, or none met the new one.
     Unbounded,
 }
 
-/// The time within which a probe's rule was looked up: after `sent`, and not after `arrived`.
+/// The interval in which the switch looked up a probe's rule: after `sent`, and not after
+/// `arrived`.
 #[derive(Clone, Copy)]
 struct Lookup {
     sent: Moment,
@@ -90,12 +92,13 @@ fn lookups(probes: &[Probe], wanted: Class) -> Vec<Lookup> {
     found
 }
 
-/// Returns the fewest changes of state that explain all lookups, beginning in the old state. A
-/// state explains a lookup if it was present between the sending and the arrival of the probe.
+/// Returns the smallest number of changes of state that explains all lookups, if the rule begins in
+/// the old state. A state explains a lookup if the rule was in it at some time between the sending
+/// and the arrival of the probe.
 ///
 /// The search is greedy: each state lasts until the earliest arrival among the probes of the other
-/// state that are not explained yet, since that state must be present by then. A change before that
-/// moment would explain fewer probes of the state that ends.
+/// state that are not explained yet, since that other state must be present by then. An earlier
+/// change would explain fewer probes of the state that ends.
 fn fewest_changes(old: &[Lookup], new: &[Lookup]) -> usize {
     let earliest = [old, new].map(earliest_arrivals);
     let of_state = [old, new];
@@ -191,7 +194,7 @@ mod tests {
         assert_eq!(flap.back, Some(Range { least: Gap(5), most: Gap(35) }));
     }
 
-    /// Checks the sweep against an exhaustive search over all moments of change.
+    /// Checks the greedy search against an exhaustive search over all moments of change.
     #[test]
     fn the_sweep_finds_the_fewest_changes() {
         use rand::rngs::ChaCha8Rng;
@@ -212,7 +215,7 @@ mod tests {
         }
     }
 
-    /// Returns the fewest changes by trying all states of every moment, one moment after the other.
+    /// Returns the smallest number of changes, found by trying every sequence of states.
     fn exhaustive(old: &[Lookup], new: &[Lookup]) -> usize {
         // Bit 2 t is the state at moment t, and bit 2 t + 1 that between t and t + 1.
         let explains = |states: u32, lookups: &[Lookup], is_new: bool| {

@@ -1,24 +1,24 @@
-//! Whether probes go wrong more often while rules change than otherwise.
+//! Tests whether probes are lost or misdirected more often while rules change than otherwise.
 
 use statistics::{Confidence, proportion};
 
-/// The confidence of the two-sided interval for the share of wrong probes that fell into changes.
-/// [`Excess::is_found`] uses only the lower end of the interval, so at most one in a million
-/// measurements of a correct switch reports an excess.
+/// The confidence of the two-sided interval for the share of lost or misdirected probes that were
+/// sent during changes. [`Excess::is_found`] uses only the lower end of the interval, so at most
+/// one in a million measurements of a correct switch reports an excess.
 const CONFIDENCE: f64 = 1.0 - 2e-6;
 
-/// The numbers of probes of one kind: those sent during changes, or those sent in control windows,
+/// The number of probes that were sent in one kind of time: during changes, or in control windows,
 /// in which no rule changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// The number of probes that were sent.
     pub probes: u64,
-    /// The number of probes that went wrong.
+    /// The number of probes that were lost or misdirected.
     pub wrong: u64,
 }
 
-/// A comparison of the probes that went wrong during changes with those that went wrong in control
-/// windows, in which no rule changes.
+/// A comparison of the probes that were lost or misdirected during changes with those that were
+/// lost or misdirected in control windows, in which no rule changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excess {
     /// The probes that were sent during changes.
@@ -28,12 +28,13 @@ pub struct Excess {
 }
 
 impl Excess {
-    /// Returns whether more probes went wrong during changes than chance explains.
+    /// Returns whether more probes were lost or misdirected during changes than chance explains.
     ///
-    /// If changes had no influence, each wrong probe would fall into a change with a probability
-    /// that is the share of probes sent during changes. The test is the exact binomial test of this
-    /// share, given the number of all wrong probes (J. Przyborowski, H. Wilenski, Homogeneity of
-    /// results in testing samples from Poisson series, Biometrika 31, 1940).
+    /// If changes had no influence, each of these probes would fall into a change with a
+    /// probability equal to the share of all probes that were sent during changes. The test is the
+    /// exact binomial test of this share, given the number of these probes (J. Przyborowski, H.
+    /// Wilenski, Homogeneity of results in testing samples from Poisson series, Biometrika 31,
+    /// 1940).
     #[must_use]
     pub fn is_found(&self) -> bool {
         let all = self.changes.probes + self.control.probes;

@@ -1,4 +1,4 @@
-//! The observation of one request and its probes, and the figures that follow from it.
+//! The observation of one request with its probes, and the figures derived from it.
 
 use super::answer::Timing;
 use super::batch::Batch;
@@ -16,33 +16,34 @@ pub struct Observation {
     pub answer: Span,
     /// The probes of each rule, in the order of the updates in the request.
     pub rules: Vec<Vec<Probe>>,
-    /// The state in which the switch drops the probes.
+    /// The states of the rules in which the switch drops the probes.
     pub silence: Silence,
 }
 
-/// The figures that follow from the probes of a request.
+/// What the probes of a request show about its rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// The time from the request to its answer.
     pub answered: Range,
-    /// The changes of the rules, in the order of the updates in the request.
+    /// How each rule changed, in the order of the updates in the request.
     pub transitions: Vec<Transition>,
     request: Span,
     answer: Span,
-    /// The rules as a batch; `None` unless there are two rules or more and all of them changed
-    /// once.
+    /// The comparison of when the rules of the request changed. `None` if there are fewer than two
+    /// rules, or if not every rule changed exactly once.
     pub batch: Option<Batch>,
-    /// The classes of the probes that the switch processed before the request: they were sent
-    /// before it by more than the longest delay of a probe.
+    /// The numbers, by class, of the probes that the switch had processed before the request: they
+    /// were sent before it by more than the longest delay of a probe.
     pub control: Classes,
-    /// The classes of all other probes.
+    /// The numbers of all other probes by class.
     pub changes: Classes,
-    /// Whether probes leave the switch in both states, so that losses can be told from drops.
+    /// Whether probes leave the switch in both states of the rules, so that a missing probe was
+    /// lost and not dropped on purpose.
     pub shows_losses: bool,
 }
 
 impl Observation {
-    /// Derives the figures from the probes.
+    /// Evaluates the probes of the request.
     #[must_use]
     pub fn assess(mut self) -> Assessment {
         let longest = self.longest_delay();
@@ -70,7 +71,7 @@ impl Observation {
     }
 
     /// Returns the longest time from the sending of a probe to its arrival, among the probes that
-    /// met the old or the new state; 0 if there are none.
+    /// met the old or the new state. Returns 0 if there are none.
     fn longest_delay(&self) -> Gap {
         let delays = self.rules.iter().flatten().filter_map(|probe| match probe.fate {
             Fate::Arrived { at, class: Class::Old | Class::New } => {
@@ -92,7 +93,7 @@ impl Transition {
         }
     }
 
-    /// Returns the proof that a rule changed more than once.
+    /// Returns the proof that a rule changed more than once; `None` if there is none.
     #[must_use]
     pub fn flap(&self) -> Option<Flap> {
         match self {
@@ -109,14 +110,16 @@ impl Assessment {
     }
 
     /// Returns, for each rule that changed once, whether the answer came before or after packets
-    /// obeyed, or that this is undecided.
+    /// obeyed the rule, or that the probes do not decide this.
     pub fn timings(&self) -> impl Iterator<Item = Timing> {
         self.brackets().map(|bracket| Timing::of(bracket, self.answer))
     }
 
     /// Returns the moment from which packets obeyed all rules of the request, or `None` unless each
-    /// rule changed once. There is one such moment for a request, not one for a rule: rules of one
-    /// request often change together, so their moments are not independent samples.
+    /// rule changed exactly once.
+    ///
+    /// A request has only one such moment, because rules of one request often change together, so
+    /// that their moments are not independent samples.
     #[must_use]
     pub fn obeyed(&self) -> Option<Span> {
         let brackets: Option<Vec<Bracket>> =
@@ -128,8 +131,9 @@ impl Assessment {
         Some(Span { earliest, latest })
     }
 
-    /// Returns bounds on the time from the answer until packets obeyed all rules. The time is
-    /// negative if packets obeyed before the answer. Returns `None` if [`Self::obeyed`] does.
+    /// Returns bounds on the time from the answer until packets obeyed all rules of the request.
+    /// The time is negative if packets obeyed before the answer. Returns `None` if [`Self::obeyed`]
+    /// does.
     #[must_use]
     pub fn from_answer(&self) -> Option<Range> {
         Some(self.obeyed()?.since(self.answer))
@@ -143,9 +147,9 @@ impl Assessment {
         Some(self.obeyed()?.since(self.request).of_effect())
     }
 
-    /// Returns the comparison of the probes lost during changes with those lost in control windows.
-    /// Returns `None` if the switch drops probes in one state, so that losses cannot be told from
-    /// drops.
+    /// Returns a comparison of the probes lost during changes with those lost in control windows.
+    /// Returns `None` if the switch drops probes in one state of the rules, because lost probes
+    /// cannot be told from dropped ones then.
     #[must_use]
     pub fn losses(&self) -> Option<Excess> {
         self.shows_losses.then(|| Excess {

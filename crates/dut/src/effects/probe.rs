@@ -1,30 +1,30 @@
-//! Probes: packets whose outcome shows which state of a rule they met.
+//! Probes: test packets whose way through the switch shows which state of a rule they met.
 
 use super::time::{Gap, Span};
 
-/// The outcome of a probe that arrived, compared with the two outcomes that are correct while its
+/// The way in which a probe left the switch, compared with the two ways that are correct while its
 /// rule changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The probe left as the state before the update demands.
+    /// The probe left as the rule demands before the update.
     Old,
-    /// The probe left as the state after the update demands.
+    /// The probe left as the rule demands after the update.
     New,
-    /// Several copies arrived, at least one for each state.
+    /// Several copies arrived: at least one as the old state demands, and at least one as the new
+    /// state demands.
     Both,
-    /// Several copies arrived, all for the same state.
+    /// Several copies arrived, all as the same state demands.
     Repeated,
-    /// The probe left by a port by which the old or the new state sends it, but its contents differ
-    /// from those that the state demands.
+    /// The probe left by a port that the old or the new state demands, but with other contents.
     Altered,
-    /// The probe left by a port of neither state.
+    /// The probe left by a port that neither state demands.
     Elsewhere,
 }
 
 impl Class {
-    /// Returns the class of a probe after a further copy of class `copy` has arrived; `self` is its
-    /// class before that, and `first` is the class of its first copy. If a copy left in a way that
-    /// neither state demands, the probe has the class of the first such copy.
+    /// Returns the class of a probe after another copy of it, of class `copy`, has arrived. `self`
+    /// is the class before that arrival, and `first` the class of the first copy. If some copies
+    /// left as neither state demands, the class is that of the first of these.
     #[must_use]
     pub(crate) fn with_copy(self, first: Self, copy: Self) -> Self {
         let is_of_a_state = |class| matches!(class, Self::Old | Self::New);
@@ -38,16 +38,16 @@ impl Class {
     }
 }
 
-/// The end of a probe.
+/// What became of a probe: whether and how it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The probe had not arrived when it was no longer waited for.
+    /// The probe did not arrive within the time for which it was awaited.
     Lost,
     /// The probe arrived.
     Arrived {
-        /// The moment of its arrival, or of that of its first copy.
+        /// The moment at which the probe arrived; that of the first copy if there were several.
         at: Span,
-        /// The outcome.
+        /// The way in which the probe left the switch.
         class: Class,
     },
 }
@@ -58,7 +58,7 @@ pub enum Fate {
 pub struct Probe {
     /// The moment at which the probe was sent.
     pub sent: Span,
-    /// The end of the probe.
+    /// What became of the probe.
     pub fate: Fate,
 }
 
@@ -73,7 +73,7 @@ impl Probe {
     }
 }
 
-/// The state of a rule in which the switch drops its probes, so that it shows as silence.
+/// The state of a rule in which the switch drops the rule's probes, so that no probe arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Silence {
     /// Probes leave the switch in both states.
@@ -84,14 +84,15 @@ pub enum Silence {
     New,
 }
 
-/// Attributes missing probes of one rule to the state in which the switch drops its probes.
+/// Decides for the missing probes of one rule whether the switch dropped them because of the rule's
+/// state or the network lost them.
 ///
 /// A missing probe is weaker evidence than an arrival, since the network may have lost it. It is
-/// therefore attributed to a state only where this cannot contradict an arrival: to the old state
-/// if it was sent before all probes that met the new state, or to the new state if it was sent
-/// after all probes that met the old state. Other missing probes stay lost. An attributed probe
-/// counts as processed at most `longest` after it was sent; this is the longest delay of a probe
-/// that arrived.
+/// therefore attributed to the state in which the switch drops probes only where this cannot
+/// contradict an arrival: to the old state if it was sent before all probes that met the new state,
+/// or to the new state if it was sent after all probes that met the old state. Other missing probes
+/// stay lost. An attributed probe counts as processed at most `longest` after it was sent; this is
+/// the longest delay of a probe that arrived.
 pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
     let sent_of = |class: Class| {
         let own = probes.iter().filter(move |probe| probe.class() == Some(class));
@@ -111,21 +112,22 @@ pub fn read_silence(probes: &mut [Probe], silence: Silence, longest: Gap) {
     }
 }
 
-/// The number of probes of each class.
+/// The numbers of probes of each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Classes {
-    /// The number of probes that were processed as the state before the update demands.
+    /// The number of probes that were processed as the rule demands before the update.
     pub old: u64,
-    /// The number of probes that were processed as the state after the update demands.
+    /// The number of probes that were processed as the rule demands after the update.
     pub new: u64,
-    /// The number of probes of which copies left as both states demand.
+    /// The number of probes of which some copies left as the old state demands, and some as the new
+    /// state demands.
     pub both: u64,
-    /// The number of probes that arrived more than once, each time as the same state demands.
+    /// The number of probes that arrived more than once, always as the same state demands.
     pub repeated: u64,
-    /// The number of probes that left by a port by which the old or the new state sends them, but
-    /// with contents that differ from those that the state demands.
+    /// The number of probes that left by a port that the old or the new state demands, but with
+    /// other contents.
     pub altered: u64,
-    /// The number of probes that left by a port of neither state.
+    /// The number of probes that left by a port that neither state demands.
     pub elsewhere: u64,
     /// The number of probes that never arrived.
     pub lost: u64,
@@ -155,7 +157,7 @@ impl Classes {
         *count += 1;
     }
 
-    /// Adds the counts of other probes.
+    /// Adds the numbers of other probes to these.
     pub fn append(&mut self, other: &Self) {
         self.old += other.old;
         self.new += other.new;
@@ -166,7 +168,7 @@ impl Classes {
         self.lost += other.lost;
     }
 
-    /// Returns the number of probes.
+    /// Returns the number of all probes.
     #[must_use]
     pub fn all(&self) -> u64 {
         self.old + self.new + self.both + self.repeated + self.neither()
@@ -178,7 +180,7 @@ impl Classes {
         self.lost + self.astray()
     }
 
-    /// Returns the number of probes that arrived, but as neither state demands.
+    /// Returns the number of probes that arrived, but in a way that neither state demands.
     #[must_use]
     pub fn astray(&self) -> u64 {
         self.altered + self.elsewhere

@@ -1,4 +1,4 @@
-//! The figures of several updates of one kind.
+//! The statistics of several updates of one kind.
 
 use statistics::{Confidence, Ordered};
 
@@ -8,21 +8,21 @@ use super::observation::Assessment;
 use super::probe::Classes;
 use super::time::{Gap, Range};
 
-/// A percentile of times of which each is known only as a range.
+/// A percentile of a sample of times each of which is known only as a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Percentile {
-    /// Bounds on the percentile of the measured times: the percentile of their lower ends, and that
-    /// of their upper ends.
+    /// Bounds on the percentile of the sample: the percentile of the lower bounds, and that of the
+    /// upper bounds.
     pub of_samples: Range,
-    /// Bounds on the percentile of the distribution from which the measured times come. They
-    /// contain it with 95 % confidence for every distribution, and are order statistics of the
-    /// lower and of the upper ends. `None` if there are too few times.
+    /// Bounds on the percentile of the distribution from which the sample comes. They contain it
+    /// with 95 % confidence whatever the distribution is; they are order statistics of the lower
+    /// and of the upper bounds. `None` if the sample is too small.
     pub interval: Option<Range>,
 }
 
 impl Percentile {
-    /// Returns a percentile, given as a share between 0 and 1. Returns `None` if there are too few
-    /// times to state it.
+    /// Returns the percentile at `share`, a number between 0 and 1. Returns `None` if the sample is
+    /// too small for it.
     #[must_use]
     pub fn of(times: &[Range], share: f64) -> Option<Self> {
         let low = Ordered::of(times.iter().map(|time| time.least).collect::<Vec<Gap>>());
@@ -35,7 +35,7 @@ impl Percentile {
     }
 }
 
-/// The figures of updates of one kind.
+/// The statistics of updates of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The number of requests.
@@ -44,31 +44,33 @@ pub struct Summary {
     pub rules: u64,
     /// The times from requests to their answers.
     pub answered: Vec<Range>,
-    /// The times from requests until packets obeyed all rules of the request, for the requests of
-    /// which each rule changed once.
+    /// The times from a request until packets obeyed all its rules. Only requests of which each
+    /// rule changed once are counted.
     pub obeyed: Vec<Range>,
-    /// The times from answers until packets obeyed all rules of the request, for the requests of
-    /// which each rule changed once. A time is negative if packets obeyed before the answer.
+    /// The times from an answer until packets obeyed all rules of its request. Only requests of
+    /// which each rule changed once are counted. A time is negative if packets obeyed before the
+    /// answer.
     pub lags: Vec<Range>,
     /// The widths of the brackets of rules that changed once.
     pub widths: Vec<Gap>,
-    /// The number of rules that changed once and whose answer was early: packets still met the old
-    /// state of the rule after the answer had arrived.
+    /// The number of rules that changed once and whose answer was early: after the answer had
+    /// arrived, packets still met the old state of the rule.
     pub early: u64,
-    /// The number of rules that changed once and whose answer was late: packets obeyed the new
-    /// state of the rule before the answer arrived.
+    /// The number of rules that changed once and whose answer was late: before the answer arrived,
+    /// packets already met the new state of the rule.
     pub late: u64,
-    /// The number of rules whose answer came within the bracket of the change.
+    /// The number of rules for which the probes do not show whether packets obeyed before or after
+    /// the answer.
     pub undecided: u64,
     /// The number of rules that changed more than once.
     pub flapped: u64,
-    /// The number of rules whose moment of change has no bound on one side, because no probe was
-    /// processed in the old state, or none in the new state.
+    /// The number of rules whose moment of change is not bounded on one side, because no probe met
+    /// the old state, or none met the new state.
     pub unbounded: u64,
     /// The number of requests with two or more rules in which every rule changed exactly once.
     pub batches: u64,
-    /// The number of the requests in [`Self::batches`] of which packets met one rule in its new
-    /// state, and later another rule in its old state.
+    /// The number of the requests in [`Self::batches`] that packets met partly applied: a probe met
+    /// one rule in its new state, and a later probe met another rule in its old state.
     pub torn: u64,
     /// The times from the first to the last change of a rule, one for each request in
     /// [`Self::batches`].
@@ -76,18 +78,18 @@ pub struct Summary {
     /// The sums of the least and of the greatest possible Kendall's tau over the requests in
     /// [`Self::batches`], in this order.
     order: [f64; 2],
-    /// The number of probes of each class among those sent before a request by more than the
-    /// longest delay of a probe, so that the switch had processed them before the request was sent.
+    /// The numbers, by class, of the probes that the switch had processed before a request was
+    /// sent: they were sent earlier than the request by more than the longest delay of a probe.
     pub control: Classes,
-    /// The classes of all other probes.
+    /// The numbers of all other probes by class.
     pub changes: Classes,
-    /// The comparison of lost probes, over the requests whose probes leave the switch both before
-    /// and after the update.
+    /// The comparison of the probes lost during changes with those lost otherwise. Only requests
+    /// count whose probes leave the switch both before and after the update.
     pub losses: Excess,
 }
 
 impl Summary {
-    /// Adds a request.
+    /// Adds the figures of one request.
     pub fn add(&mut self, one: &Assessment) {
         self.requests += 1;
         self.rules += one.transitions.len() as u64;
@@ -123,14 +125,15 @@ impl Summary {
 
     /// Returns bounds on the mean of Kendall's tau between the order of updates in a request and
     /// the order in which they took effect, the lower bound first. The mean is over the requests
-    /// that [`Summary::batches`] counts. Returns `None` if there are none.
+    /// counted by [`Summary::batches`]. Returns `None` if there are none.
     #[must_use]
     pub fn order(&self) -> Option<[f64; 2]> {
         (self.batches > 0).then(|| self.order.map(|sum| sum / self.batches as f64))
     }
 
-    /// Returns the comparison of probes that left as neither state demands. Unlike losses, such
-    /// probes can be distinguished from dropped ones in all states.
+    /// Returns a comparison of the probes that left as neither state demands during changes with
+    /// those that did so otherwise. Unlike lost probes, such probes are recognised also if the
+    /// switch drops probes in one state.
     #[must_use]
     pub fn astray(&self) -> Excess {
         let window = |classes: &Classes| Window { probes: classes.all(), wrong: classes.astray() };
@@ -139,7 +142,7 @@ impl Summary {
 }
 
 impl Excess {
-    /// Adds the probes of other windows.
+    /// Adds the numbers of probes of another window.
     fn append(&mut self, other: &Self) {
         for (own, other) in [(&mut self.changes, other.changes), (&mut self.control, other.control)]
         {

@@ -5,22 +5,22 @@
 pub struct Moment(pub u64);
 
 impl Moment {
-    /// Returns the time from another moment until this one, which is negative if this moment is
-    /// the earlier one.
+    /// Returns the time from `other` until this moment. It is negative if this moment is earlier.
     #[must_use]
     pub fn since(self, other: Self) -> Gap {
         let difference = i128::from(self.0) - i128::from(other.0);
         Gap(difference.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
     }
 
-    /// Returns the moment that is later than this one by a gap.
+    /// Returns the moment `gap` later than this one.
     #[must_use]
     pub fn after(self, gap: Gap) -> Self {
         Self(self.0.saturating_add_signed(gap.0))
     }
 }
 
-/// A time between two moments, in nanoseconds. It is negative if the second moment came first.
+/// The time from one moment to another, in nanoseconds. It is negative if the other moment came
+/// first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Gap(pub i64);
 
@@ -42,14 +42,14 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns the time from another moment until this one.
+    /// Returns the time from the moment `other` until this one.
     #[must_use]
     pub fn since(self, other: Self) -> Range {
         Range { least: self.earliest.since(other.latest), most: self.latest.since(other.earliest) }
     }
 }
 
-/// A time that is known to lie between two others, ends included.
+/// The bounds of a time, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The shortest time that is possible.
@@ -65,14 +65,14 @@ impl Range {
         self.least <= gap && gap <= self.most
     }
 
-    /// Returns the range with negative bounds replaced by zero. A time from a cause to its effect
-    /// cannot be negative.
+    /// Returns the range with negative bounds replaced by zero. It is for the time from a cause to
+    /// its effect, which cannot be negative.
     #[must_use]
     pub fn of_effect(self) -> Self {
         Self { least: self.least.max(Gap(0)), most: self.most.max(Gap(0)) }
     }
 
-    /// Returns the difference of the two ends.
+    /// Returns the difference between the longest and the shortest possible time.
     #[must_use]
     pub fn width(self) -> Gap {
         Gap(self.most.0.saturating_sub(self.least.0))

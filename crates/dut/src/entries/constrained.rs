@@ -1,10 +1,11 @@
-//! Entries for tables and actions with constraints (`@entry_restriction`, `@action_restriction`).
+//! Generates entries for tables and actions with constraints (`@entry_restriction`,
+//! `@action_restriction`).
 //!
-//! The solver of the crate `constraints` makes sample entries, each with the wish to have the
-//! matches of an entry of a table without constraint. The widest keys whose wish was granted are
-//! free: they differ between entries. The other keys have the matches of the sample in all entries.
-//! How many keys are free is decided by trial: of the first entries, most must satisfy the
-//! constraint.
+//! The solver of the crate `constraints` produces sample entries that satisfy the constraint. It
+//! prefers the matches that an entry of an unconstrained table would have. Key fields for which it
+//! could keep that preference may be free: their values can vary from entry to entry. The widest of
+//! them are tried, and the other fields have the sample's matches in all entries. As many fields
+//! are freed as leaves the largest number of trial entries that satisfy the constraint.
 
 use constraints::{Constraint, Entry, Goal, Match, Solution, Wishes};
 use entities::schema::{Action, Table};
@@ -13,42 +14,45 @@ use p4runtime::p4info::Restrictions;
 use super::{bits, match_of, scattered, value};
 use crate::entry_number::{EntryNumber, Variant};
 
-/// The largest number of entries that are examined for those that a constraint allows.
+/// The largest number of entries that are checked against a constraint in the search for valid
+/// ones.
 pub(super) const SCANNED: usize = 4_000_000;
-/// The number of sample entries that are made to find the keys that a constraint leaves free.
+/// The number of sample entries from which the free key fields are derived.
 const SAMPLES: u64 = 32;
-/// The number of entries with which a choice of free keys is tried.
+/// The number of trial entries with which a set of free key fields is evaluated.
 const TRIED: u64 = 256;
-/// The number of times that other arguments are sought for the second variant of an entry.
+/// The number of attempts to find other action arguments for the second variant of an entry.
 const OTHERS: u64 = 32;
 
-/// A choice of what entries have in common, and how well it does.
+/// A candidate for the pattern of entries, with its quality.
 struct Choice {
-    /// The number of entries, of those that were tried, that satisfy the constraint.
+    /// The number of trial entries that satisfy the constraint.
     allowed: usize,
-    /// The number of bits in which entries differ.
+    /// The number of key bits that vary from entry to entry.
     bits: u64,
     common: Vec<Match<'static>>,
     free: Vec<usize>,
     priority: u32,
 }
 
-/// The parts that all entries of a table have in common.
+/// The pattern of a table's entries: the parts that all of them share, and the key fields that
+/// vary.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     constraint: Option<Constraint>,
-    /// The match of each key field in all entries; that of a free field has no meaning.
+    /// The match of each key field that all entries share. The value for a free field is unused.
     common: Vec<Match<'static>>,
-    /// The positions of the key fields in which entries differ, the widest first.
+    /// The positions of the key fields that vary from entry to entry, the widest first.
     free: Vec<usize>,
     priority: u32,
-    /// The arguments of the action in each variant of an entry.
+    /// The action's arguments in the first variant of each entry; `second` has those of the second.
     first: Vec<Vec<u8>>,
     second: Vec<Vec<u8>>,
 }
 
 impl Pattern {
-    /// Finds a pattern, or returns why there is none.
+    /// Finds the pattern for entries of a table that use this action. The error is the reason why
+    /// there is none.
     pub(super) fn new(
         restrictions: &Restrictions,
         table: &Table,
@@ -108,7 +112,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    /// Returns the positions of the key fields in which entries differ, the widest first.
+    /// Returns the positions of the key fields that vary from entry to entry, the widest first.
     pub(super) fn free(&self) -> &[usize] {
         &self.free
     }
@@ -148,8 +152,8 @@ impl Pattern {
 /// The arguments of an action, one for each parameter.
 type Arguments = Vec<Vec<u8>>;
 
-/// Returns the arguments of the action in the two variants of an entry. They are equal only if the
-/// action has no parameters, or if its constraint allows no others.
+/// Returns the action's arguments for the two variants of an entry. The two are equal only if the
+/// action has no parameters, or if no other arguments that satisfy its constraint were found.
 fn arguments(restrictions: &Restrictions, action: &Action) -> Result<[Arguments; 2], &'static str> {
     let all = |number| {
         let params = action.params.iter().map(|param| value(param.value, number));

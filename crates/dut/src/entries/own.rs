@@ -1,4 +1,5 @@
-//! Entries of a file that the user has given, instead of made ones.
+//! Table entries of a file that the user has given, which a measurement uses instead of generated
+//! ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,23 +13,23 @@ use p4runtime::proto::v1::{self, entity::Entity as Kind};
 use super::{EntryMaker, MakerError, Source, joined, key};
 use crate::entry_number::{EntryNumber, Variant};
 
-/// A file with entries that a measurement uses instead of made ones.
+/// A user's file of table entries, which a measurement uses instead of generated ones.
 pub trait EntryFile: std::fmt::Debug + Send + Sync {
     /// Returns the name of the file.
     fn name(&self) -> &str;
 
-    /// Returns the updates that the file holds, for a switch with this P4Info.
+    /// Reads the file, and returns its updates for a switch with this P4Info.
     ///
     /// # Errors
     /// Returns a description if the file does not fit the P4Info.
     fn updates(&self, p4info: &P4Info) -> Result<Vec<v1::Update>, String>;
 }
 
-/// The table entries of a file, which the measurement uses instead of made ones.
+/// The table entries of a user's file, which a measurement uses instead of generated ones.
 #[derive(Clone, Debug)]
 pub struct OwnEntries {
     file: String,
-    /// The tables of the file with their entries, in the order of their first entries.
+    /// The tables of which the file has entries, in the order in which they first occur in it.
     tables: Vec<(Table, Arc<OwnTable>)>,
 }
 
@@ -37,26 +38,26 @@ pub struct OwnEntries {
 pub(super) struct OwnTable {
     pub(super) file: String,
     entries: Vec<OwnEntry>,
-    /// The number of updates of the file that the measurement does not write.
+    /// The number of updates in the file that the measurement does not write.
     pub(super) left_out: usize,
 }
 
 #[derive(Debug)]
 struct OwnEntry {
-    /// The position of its update in the file, counted from 1.
+    /// The position in the file, counted from 1, of the update that contains the entry.
     update: usize,
     entry: v1::TableEntry,
-    /// The action of the next entry of the table that has another action or other parameters;
-    /// `None` if all entries of the table have the same.
+    /// The action that the entry has after its modification: that of the next entry of the table
+    /// with another action or other parameters. `None` if all entries of the table have the same.
     second: Option<v1::TableAction>,
 }
 
 impl OwnEntries {
-    /// Takes the entries of a file for a switch with this P4Info.
+    /// Reads the table entries of a file, for a switch with this P4Info.
     ///
     /// # Errors
-    /// Returns an error if the file does not fit the P4Info, if an update of a table entry is no
-    /// insertion or names an unknown table, if two entries have the same key, or if there is no
+    /// Returns an error if the file does not fit the P4Info, if an update of a table entry is not
+    /// an insertion or names an unknown table, if two entries have the same key, or if there is no
     /// entry.
     pub fn new(schema: &Schema, file: &dyn EntryFile) -> Result<Self, MakerError> {
         let name = file.name().to_owned();
@@ -119,8 +120,8 @@ impl OwnEntries {
         Ok(Self { tables: tables.collect(), file: name })
     }
 
-    /// Returns the maker for the table with this name or alias, or for the table with the most
-    /// entries if there is no name.
+    /// Returns the maker of entries for the table with this name or alias. Without a name, chooses
+    /// the table of which the file has the most entries.
     ///
     /// # Errors
     /// Returns an error if the file has no entries of the table.
@@ -140,14 +141,15 @@ impl OwnEntries {
         })
     }
 
-    /// Returns the entries of all tables but one, in the order of the file within each table.
+    /// Returns the entries of all tables except `one`. Those of the same table are in the order of
+    /// the file.
     #[must_use]
     pub fn of_other_tables(&self, one: TableId) -> Vec<v1::TableEntry> {
         let others = self.tables.iter().filter(|(table, _)| table.id != one);
         others.flat_map(|(_, own)| own.entries.iter().map(|own| own.entry.clone())).collect()
     }
 
-    /// Returns the makers for all tables of which the file has entries.
+    /// Returns a maker of entries for each table of which the file has entries.
     pub(super) fn makers(&self) -> impl Iterator<Item = EntryMaker> {
         self.tables.iter().map(of)
     }
@@ -157,8 +159,8 @@ fn of((table, own): &(Table, Arc<OwnTable>)) -> EntryMaker {
     EntryMaker { table: table.clone(), source: Source::Own(Arc::clone(own)) }
 }
 
-/// Gives each entry the action of the next entry with another action or other parameters. After the
-/// last entry, the first one comes.
+/// Sets the action that each entry has after its modification: that of the next entry with another
+/// action or other parameters. The first entry follows the last one.
 fn add_second_actions(entries: &mut [OwnEntry]) {
     let actions: Vec<Option<v1::TableAction>> =
         entries.iter().map(|one| one.entry.action.clone()).collect();
@@ -182,8 +184,8 @@ impl OwnTable {
         self.entries.len()
     }
 
-    /// Returns the entry with a number, which is its position among the entries of the table. There
-    /// is none with a number beyond them.
+    /// Returns an entry, in one of its two variants, by its position among the entries of the
+    /// table; `None` if there are fewer entries.
     pub(super) fn entry(&self, number: EntryNumber, variant: Variant) -> Option<v1::TableEntry> {
         let own = self.get(number)?;
         let mut entry = own.entry.clone();
@@ -198,8 +200,8 @@ impl OwnTable {
         self.entries.iter().any(|one| one.second.is_some())
     }
 
-    /// Returns the identifiers of the actions, each once, in the order of the entries. Sets of
-    /// actions, and members of action profiles, have none.
+    /// Returns the identifiers of the actions of the entries, each once, in the order of their
+    /// first use. Entries that refer to an action profile have no action of their own.
     pub(super) fn actions(&self) -> Vec<u32> {
         let mut ids = Vec::new();
         for one in &self.entries {
@@ -215,7 +217,7 @@ impl OwnTable {
         ids
     }
 
-    /// Returns the place of an entry in the file, and its text.
+    /// Returns the position of an entry in the file, and the entry's text.
     pub(super) fn quote(&self, number: EntryNumber) -> Option<String> {
         let own = self.get(number)?;
         Some(format!(
@@ -232,7 +234,7 @@ impl OwnTable {
 }
 
 impl EntryMaker {
-    /// Returns the file of the entries; `None` for made entries.
+    /// Returns the user's file that the entries come from; `None` for generated entries.
     #[must_use]
     pub fn own_file(&self) -> Option<OwnFile> {
         match &self.source {
@@ -242,13 +244,13 @@ impl EntryMaker {
     }
 }
 
-/// A file whose entries are used.
+/// A user's file whose entries a measurement uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnFile {
     /// The name of the file.
     pub name: String,
-    /// The number of entities of the file that the measurement does not write: entries of other
-    /// tables, default entries, and what is no table entry.
+    /// The number of entities in the file that the measurement does not write: entries of other
+    /// tables, default entries, and entities that are not table entries.
     pub left_out: usize,
 }
 
@@ -260,7 +262,7 @@ mod tests {
     use crate::entries::Makers;
     use crate::window::Operation;
 
-    /// A file with a request in text form.
+    /// A file that contains a P4Runtime request in text format.
     #[derive(Debug)]
     struct Text(String);
 
@@ -279,8 +281,8 @@ mod tests {
         crate::testing::schema(include_str!("../../tests/kinds.p4"))
     }
 
-    /// Returns a file with entries of the table `narrow`, each with a key, which has two bytes, and
-    /// a parameter of its action.
+    /// Returns a file with entries of the table `narrow`. Each pair has an entry's key, of which it
+    /// is one byte, and the parameter of its action.
     fn narrow(schema: &Schema, entries: &[(u8, u8)]) -> String {
         let table = schema.tables().by_name("narrow").expect("it has one");
         let action = schema.actions().by_name("classify").expect("it has one");

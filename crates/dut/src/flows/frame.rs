@@ -1,4 +1,4 @@
-//! Packets that flows of a file select, and what their actions make of them.
+//! Packets that match flows of a user's file, and what the flows' actions make of these packets.
 
 use std::net::Ipv4Addr;
 
@@ -10,17 +10,17 @@ use super::{HOST_BITS, IPV4, NETWORK, OTHER_MAC, PACKET_SIZE, SOURCE, UDP};
 const TCP: u8 = 6;
 const SCTP: u8 = 132;
 const ICMP: u8 = 1;
-/// The Ethernet type of a VLAN tag.
+/// The Ethernet type (TPID) of a VLAN tag.
 const TAGGED: u16 = 0x8100;
 
-/// A packet, by the fields that flows match and set.
+/// A packet, represented by the header fields that flows can match and set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     /// The port by which the packet enters the switch.
     pub(crate) in_port: u32,
     source: MacAddress,
     destination: MacAddress,
-    /// The VLAN tag: priority and id.
+    /// The VLAN tag, as priority and VLAN id.
     tag: Option<(u8, u16)>,
     kind: u16,
     tos: u8,
@@ -28,23 +28,23 @@ pub(crate) struct Frame {
     protocol: u8,
     from: Ipv4Addr,
     to: Ipv4Addr,
-    /// The source and the destination port, or the type and the code of ICMP.
+    /// The source and destination port of TCP, UDP or SCTP, or the type and code of ICMP.
     ports: [u16; 2],
 }
 
-/// The way in which a flow treats a packet.
+/// How a switch treats a packet according to a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {
     /// The packet leaves by no port.
     Dropped,
-    /// The packet leaves by a port, with these bytes.
+    /// The packet leaves by one port, with these contents.
     Leaves { port: u32, packet: Vec<u8> },
 }
 
 impl Frame {
-    /// Returns a packet that a flow selects. Fields that the flow does not match are those of made
-    /// packets. `in_port` is the port by which it enters if the flow matches none. The error is the
-    /// reason why there is no such packet.
+    /// Returns a packet that a flow matches. Fields that the flow does not mention have the values
+    /// of generated packets. `in_port` is the port by which the packet enters if the flow does not
+    /// match the port. The error is the reason why there is no such packet.
     pub(super) fn of(flow: &WrittenFlow, in_port: u32) -> Result<Self, String> {
         let mut frame = Self {
             in_port,
@@ -68,7 +68,7 @@ impl Frame {
         }
     }
 
-    /// Changes the packet so that it meets a condition.
+    /// Changes the packet so that it satisfies a condition of a match.
     fn take(&mut self, field: Field) -> Result<(), String> {
         match field {
             Field::InPort(port) => self.in_port = port.0,
@@ -98,7 +98,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Returns whether a flow selects the packet.
+    /// Returns whether a flow matches the packet.
     pub(super) fn selected_by(&self, flow: &WrittenFlow) -> bool {
         let is_ip = self.kind == IPV4;
         flow.fields.iter().all(|field| match *field {
@@ -121,7 +121,8 @@ impl Frame {
         })
     }
 
-    /// Returns how a flow treats the packet. The error is the reason why that cannot be foretold.
+    /// Returns how a switch must treat the packet according to a flow. The error is the reason why
+    /// that cannot be predicted.
     pub(super) fn treated_by(mut self, flow: &WrittenFlow) -> Result<Treatment, String> {
         let mut outputs = Vec::new();
         for action in &flow.actions {
@@ -173,9 +174,11 @@ impl Frame {
         }
     }
 
-    /// Returns an error if an action changes what the checksum of TCP or SCTP covers. Made packets
-    /// have none, since their payload changes, so what a switch makes of it is not known. UDP needs
-    /// none (RFC 768), and that of ICMP does not cover addresses.
+    /// Returns an error if an action changes a field that the checksum of TCP or SCTP covers.
+    ///
+    /// Generated packets have no such checksum, since their payload changes, so it is unknown what
+    /// a switch makes of it. UDP needs no checksum (RFC 768), and that of ICMP does not cover
+    /// addresses.
     fn check_checksum(&self, action: FlowAction) -> Result<(), String> {
         let is_covered = match action {
             FlowAction::SetSource(_)
@@ -204,12 +207,12 @@ impl Frame {
         }
     }
 
-    /// Returns whether the packet has the Ethernet source of made packets.
+    /// Returns whether the packet has the Ethernet source of generated packets.
     pub(super) fn is_from_made(&self) -> bool {
         self.source == SOURCE
     }
 
-    /// Returns the bytes of the packet.
+    /// Returns the packet as bytes.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut packet = Vec::with_capacity(PACKET_SIZE);
         packet.extend(self.destination.0);
@@ -229,7 +232,8 @@ impl Frame {
         packet
     }
 
-    /// Writes the headers of IPv4 and of the protocol in it (RFC 791, 768, 9293).
+    /// Writes the headers of IPv4 and of its transport protocol into `payload` (RFC 791, 768,
+    /// 9293).
     fn write_ip(&self, payload: &mut [u8]) {
         let length = payload.len();
         let mut header = [0_u8; 20];

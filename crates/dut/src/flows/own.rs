@@ -1,4 +1,4 @@
-//! Flows of a file that the user has given, instead of made ones.
+//! Flows of a file that the user has given, which a measurement uses instead of generated ones.
 
 use std::collections::{HashMap, HashSet};
 use std::net::Ipv4Addr;
@@ -13,10 +13,10 @@ use super::text::{Field, FlowAction, Masked, Transport, WrittenFlow, flow_of};
 use crate::entries::MakerError;
 use crate::entry_number::EntryNumber;
 
-/// The first number of flows of a file. Made flows have lower numbers.
+/// The number of the first flow of a user's file. Generated flows have lower numbers.
 const FIRST: u64 = 1 << 63;
 
-/// The flows of a file, in the syntax of `ovs-ofctl`.
+/// The flows of a user's file, which is in the syntax of `ovs-ofctl`.
 #[derive(Debug)]
 pub struct OwnFlows {
     file: String,
@@ -25,29 +25,31 @@ pub struct OwnFlows {
 
 #[derive(Debug)]
 struct OwnFlow {
-    /// The line of the file, counted from 1.
+    /// The number of the line in the file, counted from 1.
     line: usize,
     text: String,
     written: WrittenFlow,
-    /// The position of the next flow of the file with other actions; `None` if all flows have the
-    /// same.
+    /// The position of the flow whose actions this one gets by its modification: the next flow of
+    /// the file with other actions. `None` if all flows have the same actions.
     second: Option<usize>,
 }
 
-/// A flow that packets show.
+/// A flow whose insertion and deletion can be observed with packets.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
     pub(crate) number: EntryNumber,
     pub(crate) frame: Frame,
-    /// The flow whose actions it has after its modification.
+    /// The flow whose actions this flow has after its modification.
     pub(crate) second: EntryNumber,
     pub(crate) inserted: Treatment,
-    /// The treatment after its modification; `None` if packets do not show a modification.
+    /// How packets are treated after the flow's modification; `None` if that looks like the
+    /// treatment before it, or cannot be predicted.
     pub(crate) modified: Option<Treatment>,
 }
 
 impl Shown {
-    /// Returns whether another flow shows its states in the same way.
+    /// Returns whether the states of another flow are visible in the same way: packets of both are
+    /// dropped, or not, in the same states.
     fn is_like(&self, other: &Self) -> bool {
         let states = |one: &Self| {
             let is_seen = |treatment: &Treatment| *treatment != Treatment::Dropped;
@@ -56,17 +58,19 @@ impl Shown {
         states(self) == states(other)
     }
 
-    /// Returns whether the entry beneath the flows selects its packets.
+    /// Returns whether the flow's packets fall through to the catch-all entry of the measurement
+    /// when the flow is not there.
     pub(crate) fn is_above_rest(&self) -> bool {
         self.frame.is_from_made()
     }
 }
 
-/// The match and the actions of a flow in one version; the error is what the version lacks.
+/// The match and the actions of a flow in one OpenFlow version. The error says what that version
+/// cannot express.
 type Converted<M, A> = Result<(M, Vec<A>), String>;
 
-/// The identity of a flow in a switch: flows with equal ones are the same. Bits that a match does
-/// not compare, and the order of its fields, do not count.
+/// The identity of a flow in a switch. Flows with equal identities replace each other. Bits that a
+/// match does not compare, and the order of its fields, do not count.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FlowIdentity {
     table: u8,
@@ -91,11 +95,11 @@ impl FlowIdentity {
 }
 
 impl OwnFlows {
-    /// Reads flows in the syntax of `ovs-ofctl`, one in a line. `file` is the name of the file.
+    /// Parses flows in the syntax of `ovs-ofctl`, one per line. `file` is the name of the file.
     ///
     /// # Errors
-    /// Returns an error if a line is no flow, if flows are of several tables, or if there are no
-    /// flows.
+    /// Returns an error if a line is not a flow, if flows belong to several tables, or if there are
+    /// no flows.
     pub fn parse(file: &str, text: &str) -> Result<Self, MakerError> {
         let mut flows: Vec<OwnFlow> = Vec::new();
         for (line, number) in text.lines().zip(1..) {
@@ -133,10 +137,10 @@ impl OwnFlows {
         Ok(Self { file: file.to_owned(), flows })
     }
 
-    /// Checks that the version can express all flows, and that no two are the same.
+    /// Checks that the OpenFlow version can express all flows, and that no flow replaces another.
     ///
     /// # Errors
-    /// Returns an error that names the line of the first flow of which this is not so.
+    /// Returns an error that names the line of the first flow that fails the check.
     pub(crate) fn check(&self, version: Version) -> Result<(), MakerError> {
         let mut lines: HashMap<FlowIdentity, usize> = HashMap::new();
         for (flow, number) in self.flows.iter().zip(self.numbers()) {
@@ -164,7 +168,7 @@ impl OwnFlows {
         &self.file
     }
 
-    /// Returns the table of all flows.
+    /// Returns the table to which all flows belong.
     pub(crate) fn table(&self) -> u8 {
         self.flows.first().map_or(0, |flow| flow.written.table)
     }
@@ -174,18 +178,19 @@ impl OwnFlows {
         (FIRST..FIRST + self.flows.len() as u64).map(EntryNumber)
     }
 
-    /// Returns whether a number stands for a flow of a file, and not for a made one.
+    /// Returns whether a number stands for a flow of a user's file rather than a generated one.
     pub(crate) fn has(number: EntryNumber) -> bool {
         number.0 >= FIRST
     }
 
-    /// Returns whether two flows have different actions.
+    /// Returns whether at least two flows have different actions, so that a modification has an
+    /// effect.
     pub(crate) fn is_modifiable(&self) -> bool {
         self.flows.iter().any(|flow| flow.second.is_some())
     }
 
-    /// Returns the flow whose actions a flow has after its modification. It is the next one of the
-    /// file with other actions, or the flow itself if all have the same.
+    /// Returns the flow whose actions a flow gets by its modification: the next flow of the file
+    /// with other actions, or the flow itself if all flows have the same actions.
     pub(crate) fn second(&self, number: EntryNumber) -> EntryNumber {
         let second = self.get(number).and_then(|flow| flow.second);
         second.map_or(number, |at| EntryNumber(FIRST + at as u64))
@@ -196,13 +201,13 @@ impl OwnFlows {
         self.get(number).map_or(0, |flow| flow.written.priority)
     }
 
-    /// Returns the place of a flow in the file, and its text.
+    /// Returns the position of a flow in the file, and the flow's text.
     pub(crate) fn quote(&self, number: EntryNumber) -> Option<String> {
         let flow = self.get(number)?;
         Some(format!("line {} of {}: {}", flow.line, self.file, flow.text))
     }
 
-    /// Returns the identity of a flow; `None` if the version cannot express the flow.
+    /// Returns the identity of a flow; `None` if the OpenFlow version cannot express the flow.
     pub(crate) fn identity(&self, version: Version, number: EntryNumber) -> Option<FlowIdentity> {
         let matching = match version {
             Version::V1_0 => ReportedMatch::V1_0(Box::new(self.v1_0(number).ok()?.0)),
@@ -211,18 +216,18 @@ impl OwnFlows {
         Some(FlowIdentity::of(self.table(), self.priority(number), &matching))
     }
 
-    /// Returns the priority of an entry beneath all flows.
+    /// Returns the priority of an entry that ranks below all flows of the file.
     pub(crate) fn beneath(&self) -> u16 {
         let least = self.flows.iter().map(|flow| flow.written.priority).min();
         least.map_or(0, |least| least.saturating_sub(1))
     }
 
-    /// Returns up to `count` flows that packets show, each with a packet that no other one of them
-    /// selects. Packets enter by `in_port` if their flow does not say by which, and only by ports
-    /// for which `is_wired` returns true.
+    /// Returns up to `count` flows whose effect packets can show. Each comes with a packet that
+    /// none of the other returned flows matches. A packet enters by `in_port` unless its flow
+    /// matches another port; flows whose port `is_wired` rejects are left out.
     ///
     /// # Errors
-    /// Returns the reason why the first flow is not shown, if none is.
+    /// If there is no such flow, returns the reason for the first flow of the file.
     pub(crate) fn shown(
         &self,
         in_port: u32,
@@ -287,7 +292,7 @@ impl OwnFlows {
         Ok(Shown { number, frame, second, inserted, modified })
     }
 
-    /// Returns a flow in OpenFlow 1.0.
+    /// Returns a flow's match and actions in OpenFlow 1.0.
     pub(super) fn v1_0(&self, number: EntryNumber) -> Converted<v1_0::Match, v1_0::Action> {
         let flow = &self.get(number).ok_or("there is no such flow")?.written;
         let matching =
@@ -296,7 +301,7 @@ impl OwnFlows {
         Ok((matching, actions.collect::<Result<_, _>>()?))
     }
 
-    /// Returns a flow in OpenFlow 1.3.
+    /// Returns a flow's match and instructions in OpenFlow 1.3.
     pub(super) fn v1_3(&self, number: EntryNumber) -> Converted<v1_3::Match, Instruction> {
         let flow = &self.get(number).ok_or("there is no such flow")?.written;
         let packets = Packets::of(&flow.fields);
@@ -310,7 +315,7 @@ impl OwnFlows {
         self.flows.get(usize::try_from(number.0.checked_sub(FIRST)?).ok()?)
     }
 
-    /// Returns the numbers of the flows of which `present` has one that is the same.
+    /// Returns the numbers of the flows whose identities are in `present`.
     pub(crate) fn among(
         &self,
         version: Version,
@@ -323,7 +328,8 @@ impl OwnFlows {
     }
 }
 
-/// Returns a match of OpenFlow 1.0 whose wildcarded fields and bits are zero.
+/// Returns a match of OpenFlow 1.0 with all wildcarded fields and bits set to zero, so that equal
+/// matches compare as equal.
 fn canonical(one: &v1_0::Match) -> v1_0::Match {
     let mut made = v1_0::Match::any();
     made = one.in_port().map_or(made, |port| made.with_in_port(port));
@@ -344,7 +350,7 @@ fn canonical(one: &v1_0::Match) -> v1_0::Match {
     one.tp_dst().map_or(made, |port| made.with_tp_dst(port))
 }
 
-/// Returns why OpenFlow 1.0 cannot express something.
+/// Returns the message that OpenFlow 1.0 cannot express something.
 fn not_in_v1_0(what: &str) -> String {
     format!("OpenFlow 1.0 has no {what}; let the switch speak 1.3")
 }
@@ -422,8 +428,8 @@ fn action_v1_0(action: FlowAction) -> Result<v1_0::Action, String> {
     })
 }
 
-/// The packets that a flow selects, as far as they decide which field a condition is about
-/// (OpenFlow 1.3.5, section 7.2.3.8).
+/// The kind of packets that a flow matches. It decides to which OpenFlow field a condition, for
+/// example on a port, is translated (OpenFlow 1.3.5, section 7.2.3.8).
 #[derive(Clone, Copy, Debug)]
 struct Packets {
     kind: Option<u16>,
@@ -490,7 +496,8 @@ impl Packets {
         }
     }
 
-    /// Returns the instructions: the meter comes first, and the next table last.
+    /// Returns the instructions of a flow with these actions. The meter comes first and the next
+    /// table last.
     fn instructions(self, actions: &[FlowAction]) -> Result<Vec<Instruction>, String> {
         let (mut meter, mut next, mut applied) = (None, None, Vec::new());
         for action in actions {
@@ -533,7 +540,7 @@ impl Packets {
         })
     }
 
-    /// Returns the packets whose port an action sets.
+    /// Returns the kind of packets to which an action that sets a port applies.
     fn sent(self, of: Transport) -> Self {
         match of {
             Transport::OfMatch => self,

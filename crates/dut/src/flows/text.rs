@@ -1,4 +1,4 @@
-//! Flows in the syntax of `ovs-ofctl`, as `ovs-ofctl dump-flows` prints them and
+//! Parses flows in the syntax of `ovs-ofctl`, as `ovs-ofctl dump-flows` prints them and
 //! `ovs-ofctl add-flows` reads them (ovs-ofctl(8), section "Flow Syntax").
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use openflow::{MacAddress, PortNumber};
 
-/// The priority of a flow that names none.
+/// The priority of a flow that specifies none.
 const DEFAULT_PRIORITY: u16 = 0x8000;
 
-/// A flow as it is written.
+/// A flow as it is written in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct WrittenFlow {
     pub(super) table: u8,
@@ -18,7 +18,7 @@ pub(super) struct WrittenFlow {
     pub(super) actions: Vec<FlowAction>,
 }
 
-/// A condition on a packet.
+/// A condition of a match, on one header field of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     InPort(PortNumber),
@@ -27,12 +27,12 @@ pub(super) enum Field {
     EthType(u16),
     /// The packet has no VLAN tag.
     Untagged,
-    /// The packet has a tag with this VLAN id.
+    /// The packet has a VLAN tag with this VLAN id.
     Vlan(u16),
     VlanPriority(u8),
-    /// The DSCP, in the upper six bits of the type of service.
+    /// The DSCP, which is the upper six bits of the type-of-service field.
     Dscp(u8),
-    /// The IP protocol, or the opcode of ARP.
+    /// The IP protocol, or the opcode of an ARP packet.
     Protocol(u8),
     Source(Masked<Ipv4Addr>),
     Destination(Masked<Ipv4Addr>),
@@ -44,7 +44,7 @@ pub(super) enum Field {
     IcmpCode(u8),
 }
 
-/// A value of which only the bits of a mask are compared.
+/// A value with a mask. Only the bits of the mask are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Masked<T> {
     pub(super) value: T,
@@ -52,7 +52,7 @@ pub(super) struct Masked<T> {
     pub(super) mask: Option<T>,
 }
 
-/// An action on a packet, or an instruction.
+/// An action of a flow on a packet, or an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FlowAction {
     Output(PortNumber),
@@ -68,7 +68,7 @@ pub(super) enum FlowAction {
     SetVlanPriority(u8),
     StripVlan,
     PushVlan(u16),
-    /// Sets the type of service, of which the DSCP are the upper six bits.
+    /// Sets the type-of-service field, of which the DSCP is the upper six bits.
     SetTos(u8),
     DecrementTtl,
     SetQueue(u32),
@@ -77,17 +77,17 @@ pub(super) enum FlowAction {
     Meter(u32),
 }
 
-/// A protocol with ports.
+/// A transport protocol with port numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
-    /// The one that the match of the flow names, as in `mod_tp_src`.
+    /// The protocol that the match of the flow specifies, as for the action `mod_tp_src`.
     OfMatch,
     Tcp,
     Udp,
 }
 
-/// Reads a line. Returns `None` for lines without a flow: empty ones, comments, and the first line
-/// of the output of `dump-flows`. The error is a description of what is wrong.
+/// Parses a line. Returns `None` for a line without a flow: an empty one, a comment, or the first
+/// line of the output of `dump-flows`. The error describes what is wrong.
 pub(super) fn flow_of(line: &str) -> Result<Option<WrittenFlow>, String> {
     let line = line.split('#').next().unwrap_or_default().trim();
     let is_heading = line.contains("_FLOW reply") || line.contains("OFPST_FLOW");
@@ -114,12 +114,12 @@ pub(super) fn flow_of(line: &str) -> Result<Option<WrittenFlow>, String> {
     Ok(Some(flow))
 }
 
-/// Divides a line before its actions.
+/// Splits a line into the part before its actions and the actions.
 fn split_at_actions(line: &str) -> Option<(&str, &str)> {
     line.split_once("actions=").or_else(|| line.split_once("action="))
 }
 
-/// Divides a list at the commas that are outside parentheses.
+/// Splits a list at the commas that are not inside parentheses.
 fn outside_parentheses(list: &str) -> Vec<&str> {
     let mut depth = 0_usize;
     let words = list.split(move |one: char| {
@@ -134,7 +134,8 @@ fn outside_parentheses(list: &str) -> Vec<&str> {
 }
 
 impl WrittenFlow {
-    /// Takes a condition, a property such as the priority, or a figure of `dump-flows`.
+    /// Parses a word of the form `name=value`: a condition of the match, a property such as the
+    /// priority, or a statistic that `dump-flows` prints.
     fn condition(&mut self, word: &str) -> Result<(), String> {
         let Some((name, value)) = word.split_once('=') else { return self.shorthand(word) };
         let field = match name {
@@ -190,7 +191,7 @@ impl WrittenFlow {
         Ok(())
     }
 
-    /// Takes the name of a protocol, or a flag, which is left out.
+    /// Parses a word without a value: the name of a protocol, or a flag, which is ignored.
     fn shorthand(&mut self, word: &str) -> Result<(), String> {
         let (kind, protocol) = match word {
             "ip" => (0x0800, None),
@@ -259,7 +260,7 @@ impl WrittenFlow {
     }
 }
 
-/// Reads the value of `set_field`, such as `10.0.0.1->ip_dst`.
+/// Parses the argument of the action `set_field`, such as `10.0.0.1->ip_dst`.
 fn set_field(word: &str, value: &str) -> Result<FlowAction, String> {
     let Some((value, field)) = value.split_once("->") else {
         return Err(format!("`{word}` has no `->` with a field"));
@@ -284,7 +285,7 @@ fn set_field(word: &str, value: &str) -> Result<FlowAction, String> {
     })
 }
 
-/// Reads a number, in decimal or, after `0x`, hexadecimal digits.
+/// Parses a number, which is decimal, or hexadecimal after `0x`.
 fn number<T: TryFrom<u32>>(word: &str, value: &str) -> Result<T, String> {
     let found = match value.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -320,9 +321,10 @@ fn masked<T: FromStr>(word: &str, value: &str) -> Result<Masked<T>, String> {
     Ok(Masked { value: value_of(word, value)?, mask })
 }
 
-/// An address of which a prefix can be compared.
+/// An address type that can be matched by a prefix.
 trait Prefix: FromStr {
-    /// Returns the mask with this number of leading ones; `None` if it has more than the address.
+    /// Returns the mask with this number of leading ones; `None` if the number exceeds the length
+    /// of the address.
     fn mask(length: u32) -> Option<Self>;
 }
 
@@ -340,7 +342,7 @@ impl Prefix for Ipv6Addr {
     }
 }
 
-/// Reads an address, which may be followed by the length of a prefix or by a mask.
+/// Parses an address, optionally followed by a prefix length or a mask.
 fn prefixed<T: Prefix>(word: &str, value: &str) -> Result<Masked<T>, String> {
     let Some((address, length)) = value.split_once('/') else { return masked(word, value) };
     let Ok(length) = length.parse::<u32>() else { return masked(word, value) };

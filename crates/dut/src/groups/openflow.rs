@@ -1,4 +1,4 @@
-//! A select group of an OpenFlow 1.3 switch.
+//! Measures a select group of an OpenFlow 1.3 switch.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,14 +13,14 @@ use crate::session::OpenFlowChannel;
 use crate::stream::PacketStream;
 use crate::window::Operation;
 
-/// The first number of groups of a measurement, if the switch has no group with it.
+/// The number at which the search for an unused group number begins.
 const FIRST: u32 = 1;
-/// The largest number of members of the group.
+/// The largest number of members (buckets) of the group.
 const MEMBERS: usize = 4;
 
-/// Measures a select group. Packets enter by the first port. The members send them out of the other
-/// ports or, if there is only one other, of this one and back out of the first. Deletes the group
-/// and the flow entry also if the test fails.
+/// Measures a select group. Packets enter by the first port. Each member sends packets out of
+/// another port. If there is only one other port, one member sends packets out of it, and one back
+/// out of the first port. Deletes the group and the flow entry, also if the test fails.
 pub(crate) async fn over_openflow(
     channel: &mut OpenFlowChannel,
     offering: &Offering<'_>,
@@ -29,7 +29,7 @@ pub(crate) async fn over_openflow(
     through(PacketStream::open(offering.wires)?, channel, offering, stop).await
 }
 
-/// Measures a select group through interfaces that are open.
+/// Measures a select group through interfaces that are already open.
 pub(super) async fn through(
     mut stream: PacketStream,
     channel: &mut OpenFlowChannel,

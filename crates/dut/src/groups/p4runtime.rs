@@ -1,4 +1,4 @@
-//! A group of an action selector of a P4Runtime switch.
+//! Measures a group of an action selector in a P4Runtime switch.
 
 use std::sync::atomic::AtomicBool;
 
@@ -12,13 +12,13 @@ use crate::session::{read_entities, write_updates};
 use crate::stream::PacketStream;
 use crate::window::Operation;
 
-/// The first number of members and groups of a measurement, unless the switch has some with it.
+/// The number at which the search for unused member and group numbers begins.
 const FIRST: u32 = 0x504c_4101;
 
 /// A member of the group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Member {
-    /// The port to which its action sends packets.
+    /// The port to which the member's action sends packets.
     pub port: u32,
     /// The action.
     pub action: v1::Action,
@@ -26,29 +26,29 @@ pub struct Member {
     pub weight: u32,
 }
 
-/// A group, and the packets of flows that meet it.
+/// A group, with packets of many flows that are sent to it.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
+    /// The program for which the packets were generated. The switch must run it.
     pub p4info: p4runtime::proto::config::P4Info,
-    /// The name of the table whose entry has the group.
+    /// The name of the table whose entry refers to the group.
     pub table: String,
-    /// The ports that are connected to this machine.
+    /// The ports of the switch that are connected to this machine.
     pub wires: Vec<Wire>,
-    /// Entries of other tables that packets need on their way, in the order of installation.
+    /// Entries of other tables that the packets need on their way, in the order of insertion.
     pub beside: Vec<v1::TableEntry>,
-    /// The entry with the group. It has no action.
+    /// The entry that refers to the group. Its action is filled in when the group has a number.
     pub entry: v1::TableEntry,
-    /// The identifier of the action selector.
+    /// The identifier of the action selector in P4Info.
     pub profile: u32,
-    /// The members of the group, with different ports.
+    /// The members of the group, each of which sends packets to a different port.
     pub members: Vec<Member>,
-    /// Whether the control plane may set weights. Otherwise all of them are 0, and the shares are
-    /// expected to be equal.
+    /// Whether the controller may set the weights of members. Otherwise all weights are 0, and each
+    /// member is expected to receive the same share of the flows.
     pub has_weights: bool,
     /// The port by which packets enter the switch.
     pub ingress: u32,
-    /// A packet of each flow.
+    /// One packet of each flow.
     pub packets: Vec<Vec<u8>>,
 }
 
@@ -108,7 +108,7 @@ pub(crate) async fn over_p4runtime(
     Ok(measured)
 }
 
-/// The numbers of the members and groups of an action profile.
+/// The identifiers of the members and groups that an action profile has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     members: Vec<u32>,
@@ -144,10 +144,10 @@ fn update(kind: v1::update::Type, entity: Kind) -> v1::Update {
     v1::Update { r#type: kind as i32, entity: Some(v1::Entity { entity: Some(entity) }) }
 }
 
-/// The group, with numbers that the switch does not use.
+/// The group and its members, with identifiers that the switch does not use yet.
 struct Objects<'a> {
     traffic: &'a Traffic,
-    /// The numbers of the members.
+    /// The identifiers of the members.
     members: Vec<u32>,
     group: u32,
 }
@@ -162,12 +162,12 @@ impl<'a> Objects<'a> {
         Self { traffic, members, group: free(&held.groups).next().unwrap_or(FIRST) }
     }
 
-    /// Returns the weight of a member.
+    /// Returns the weight with which a member is added to the group.
     fn weight(&self, member: &Member) -> u32 {
         if self.traffic.has_weights { member.weight } else { 1 }
     }
 
-    /// Returns the members and then the group, in the order of their insertion.
+    /// Returns the members and then the group, which is the order in which they are inserted.
     fn members_and_group(&self) -> Vec<Kind> {
         let traffic = self.traffic;
         let members = traffic.members.iter().zip(&self.members);

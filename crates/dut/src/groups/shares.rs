@@ -1,45 +1,48 @@
-//! The shares of flows that members of a group get, against their weights.
+//! Compares the shares of flows that members of a group receive with the members' weights.
 
 use statistics::{Confidence, GoodnessOfFit, Interval, goodness_of_fit, shares};
 
-/// The difference of a share from that of the weights that is no fault. A switch that distributes
-/// hash values over a table of 16 members deviates by less.
+/// The largest difference between a member's share of flows and its share of the weights that is
+/// not reported as a fault. A switch that maps hash values to members with a table of 16 slots
+/// deviates by less.
 pub const TOLERANCE: f64 = 1.0 / 16.0;
 
-/// The confidence of the intervals that are reported, for all members together.
+/// The confidence of the reported intervals: the probability that the intervals of all members
+/// contain the true shares.
 const REPORTED: f64 = 0.98;
 
-/// The probability with which a group without a fault is reported.
+/// The probability with which a group without a fault is reported as faulty.
 const FALSE_ALARM: f64 = 1e-6;
 
-/// The share of one member.
+/// The share of the flows that one member received.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The number of flows of the member.
+    /// The number of flows that the member received.
     pub flows: u64,
-    /// The share of the member by its weight.
+    /// The share of the flows that the member should receive according to its weight.
     pub expected: f64,
-    /// The share of all flows that the member got.
+    /// The share of all flows that the member received.
     pub measured: f64,
-    /// The interval of the share. The intervals of all members hold together, with a confidence of
-    /// 98 %.
+    /// The confidence interval of the member's share. With a confidence of 98 %, the intervals of
+    /// all members contain the true shares.
     pub interval: Interval,
-    /// Whether the share certainly differs from the expected one by more than the tolerance.
+    /// Whether the member's share differs from the expected one by more than `TOLERANCE`, beyond
+    /// what chance explains.
     pub is_off: bool,
 }
 
-/// A comparison of shares and weights.
+/// The result of comparing the members' shares with their weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assessment {
     /// The shares of the members, in their order.
     pub shares: Vec<Share>,
-    /// The chi-square test of all shares.
+    /// The chi-square test of whether the shares are proportional to the weights.
     pub fit: GoodnessOfFit,
 }
 
 impl Assessment {
-    /// Compares the numbers of flows of members with their weights. Returns `None` if there are no
-    /// flows, or fewer than two members.
+    /// Compares the number of flows that each member received with the members' weights. Returns
+    /// `None` if there are no flows, or fewer than two members.
     #[must_use]
     pub fn of(counts: &[u64], weights: &[u32]) -> Option<Self> {
         let numbers: Vec<f64> = weights.iter().map(|weight| f64::from(*weight)).collect();
@@ -59,7 +62,8 @@ impl Assessment {
         Some(Self { shares: shares.collect(), fit })
     }
 
-    /// Returns whether chance does not explain the shares, and one of them is beyond the tolerance.
+    /// Returns whether the group is faulty: chance does not explain the shares, and one of them
+    /// deviates by more than the tolerance.
     #[must_use]
     pub fn is_fault(&self) -> bool {
         self.fit.probability < FALSE_ALARM && self.shares.iter().any(|share| share.is_off)

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use ::openflow::Version;
 use packetio::memory;
 
-use super::{Measured, Offering, PacketStream, Settings, Wire};
+use super::{Distribution, Measured, Offering, PacketStream, Settings, Wire};
 use crate::flows::FlowMatch;
 use crate::outlet::Outlet;
 use crate::session::{Listening, OpenFlowChannel};
@@ -58,6 +58,22 @@ fn a_select_group_obeys_its_weights() {
         // A member with twice the weight has more flows.
         assert!(group.counts.is_sorted(), "{group:?}");
     }
+}
+
+#[test]
+fn flows_whose_packets_were_not_sent_are_not_lost() {
+    let mut found = Distribution {
+        name: String::new(),
+        ports: vec![2, 3],
+        weights: vec![1, 1],
+        counts: vec![0; 2],
+        changed: 0,
+        lost: 0,
+    };
+    let flows: [&[Option<usize>]; 6] =
+        [&[Some(1); 2], &[Some(0), Some(1)], &[Some(0), None], &[None; 2], &[Some(0)], &[]];
+    flows.into_iter().for_each(|flow| found.add(flow));
+    assert_eq!((found.counts, found.changed, found.lost), (vec![0, 1], 1, 2));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The interfaces and the clock of a measurement, and the observation of single requests.
+//! The interfaces and the clock of a measurement with probes, and the observation of single
+//! requests.
 
 use std::time::{Duration, Instant};
 
@@ -14,27 +15,28 @@ use crate::outlet::Outlet;
 use crate::pace::Pace;
 use crate::window::{BatchAtomicity, Operation};
 
-/// The time in nanoseconds to wait for missing probes after a probe was last sent or arrived.
-/// Probes that are still missing then are lost.
+/// The time in nanoseconds for which missing probes are awaited after the last probe was sent or
+/// arrived. Probes that are still missing then are lost.
 const GRACE: u64 = 20_000_000;
 
-/// The longest time in nanoseconds after an answer for which probes are sent until they show the
-/// new state.
+/// The longest time in nanoseconds after an answer for which probes are sent while they do not show
+/// the new state yet.
 const LONGEST: u64 = 1_000_000_000;
 
-/// The time for which probes are sent to find out whether the switch forwards them at their rate.
-/// It is long enough to fill the queue of an interface.
+/// The duration of a trial that shows whether the switch forwards the probes at the tried rate. It
+/// is long enough to fill the queue of an interface.
 const TRIAL: Duration = Duration::from_millis(500);
 
-/// The time between the answer to the inserts and the trial of the rate. Without it, a switch that
-/// answers before packets obey would seem overloaded.
+/// The time between the answer to the insertion of the rules and the trial of the rate. Without it,
+/// a switch that answers before packets obey would seem overloaded.
 const SETTLES: Duration = Duration::from_millis(100);
 
-/// The greatest share of probes that may be lost at a rate that the switch forwards.
+/// The greatest share of probes that may be lost in a trial if the switch is to count as forwarding
+/// them.
 const LOST: f64 = 0.01;
 
-/// The time between two probes, in nanoseconds, at which the rate is low enough: no switch is
-/// overloaded by it, so it is not halved again.
+/// The time between two probes, in nanoseconds, at which the rate is not halved any further. No
+/// switch is overloaded by so few probes.
 const SLOWEST: u64 = 1_000_000;
 
 /// The interfaces and the clock.
@@ -43,19 +45,20 @@ pub(super) struct Bench {
     outlets: Vec<Outlet>,
     /// The time between two probes in nanoseconds.
     spacing: u64,
-    /// The time in nanoseconds for which probes are sent before a request and after its answer.
+    /// The time in nanoseconds for which probes are sent before a request and again after its
+    /// answer.
     beside: u64,
     /// The random number by which probes of this measurement are recognised.
     key: u64,
     /// The number of the first probe of the next request.
     next: u64,
-    /// The number of probes that could not be sent.
+    /// The number of probes that the interfaces did not accept.
     unsent: u64,
-    /// The number of probes that were sent beside requests.
+    /// The number of probes that were sent around requests, not counting trials of the rate.
     sent: u64,
-    /// The time in nanoseconds for which probes were sent beside requests.
+    /// The total time in nanoseconds for which probes were sent around requests.
     sending: u64,
-    /// The buffer in which each probe is made.
+    /// The buffer in which each probe is assembled.
     frame: Vec<u8>,
 }
 
@@ -75,24 +78,24 @@ impl Bench {
         }
     }
 
-    /// Returns the number of probes per second that are due.
+    /// Returns the intended number of probes per second.
     pub(super) fn due_per_second(&self) -> f64 {
         1e9 / self.spacing as f64
     }
 
-    /// Returns the number of probes per second that were sent beside requests. It is smaller than
-    /// that of those that are due if this program, or the interface, takes longer for a probe.
+    /// Returns the number of probes per second that were really sent around requests. It is less
+    /// than the intended number if this program, or the interface, is too slow.
     pub(super) fn probes_per_second(&self) -> f64 {
         self.sent as f64 * 1e9 / self.sending.max(1) as f64
     }
 
-    /// Returns the number of probes that could not be sent.
+    /// Returns the number of probes that the interfaces did not accept.
     pub(super) fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// Halves the rate of probes until the switch forwards them in a state that does not change, or
-    /// the rate is too low to overload a switch.
+    /// Halves the rate of probes until the switch forwards them while no rule changes, or the rate
+    /// is too low to overload any switch.
     pub(super) async fn find_rate<C: Control>(
         &mut self,
         flows: &[&Flow<C::Entry>],
@@ -114,7 +117,7 @@ impl Bench {
         control.carry_out(Operation::Delete, &entries).await
     }
 
-    /// Sends probes while nothing changes, and returns the share of those that are lost.
+    /// Sends probes while no rule changes, and returns the share of those that are lost.
     async fn lost<E>(
         &mut self,
         flows: &[&Flow<E>],
@@ -151,9 +154,10 @@ impl Bench {
         self.clock.now()
     }
 
-    /// Makes an update of the rules of `flows` and observes it. Returns `None` if packets of a rule
-    /// look the same before and after it, or if the rules differ in the state in which packets are
-    /// dropped. Also returns `None`, without an update, if a rule cannot be modified.
+    /// Updates the rules of `flows` in one request and observes the effect. Returns `None` if
+    /// packets of a rule look the same before and after the update, or if the rules differ in the
+    /// state in which the switch drops packets. Also returns `None`, without an update, if a rule
+    /// cannot be modified.
     pub(super) async fn change<C: Control>(
         &mut self,
         operation: Operation,
@@ -171,7 +175,8 @@ impl Bench {
         self.observe(control, flows, &expected).await
     }
 
-    /// Sends the request that was prepared, with probes before, during and after it.
+    /// Sends the prepared request, with probes before, during and after it. Returns what was
+    /// observed.
     async fn observe<C: Control>(
         &mut self,
         control: &mut C,
@@ -259,14 +264,15 @@ impl Bench {
     }
 }
 
-/// An update of one rule: the entry, and how packets leave before and after it.
+/// An update of one rule: the rule's entry, and how packets leave the switch before and after.
 struct Plan<'a, E> {
     entry: &'a E,
     expected: Expected<'a>,
 }
 
 impl<'a, E> Plan<'a, E> {
-    /// Returns the update of a rule; `None` if the rule cannot be modified.
+    /// Returns how an operation changes the rule of a flow; `None` if the operation is a
+    /// modification and the rule cannot be modified.
     fn of(flow: &'a Flow<E>, operation: Operation) -> Option<Self> {
         let (last, second): (&Outcome, _) = match &flow.second {
             Some(second) => (&flow.modified, Some(second)),

@@ -1,5 +1,5 @@
-//! The packets of probes: how they are marked before they are sent, and how those that arrive are
-//! classed.
+//! The packets that are used as probes: how they are tagged before they are sent, and how those
+//! that arrive are classified.
 
 use p4runtime::proto::v1;
 use packetio::PortSpec;
@@ -14,7 +14,7 @@ use crate::tag::{TAG, Tag};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire(pub PortSpec);
 
-/// The way in which the packets of a flow leave the switch in one state of its rule.
+/// The way in which the packets of a flow leave the switch while its rule is in one of its states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The packet leaves by no port that is connected to this machine.
@@ -23,14 +23,14 @@ pub enum Outcome {
     Leaves {
         /// The number of the port.
         port: u32,
-        /// The bytes with which the packet leaves. The last 16, where probes carry their tag, do
-        /// not count in comparisons.
+        /// The contents with which the packet leaves. The last 16 bytes, where a probe carries its
+        /// tag, are ignored in comparisons.
         packet: Vec<u8>,
     },
 }
 
 impl Outcome {
-    /// Returns whether a packet that left by a port with these bytes left in this way.
+    /// Returns whether a packet that left by this port with these contents has this outcome.
     pub(crate) fn is_like(&self, port: u32, bytes: &[u8]) -> bool {
         match self {
             Self::Unseen => false,
@@ -39,42 +39,44 @@ impl Outcome {
     }
 }
 
-/// The packets of one rule, and how they leave the switch in each state of the rule. `E` is an
-/// entry of a table, as the protocol of the switch expresses it.
+/// The packets that one rule applies to, and how they leave the switch in each state of the rule.
+/// `E` is the type of a table entry in the protocol of the switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow<E> {
     /// The port by which the packets enter the switch.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry the identity of a probe, and no state of the switch
-    /// depends on them or changes them.
+    /// The packet. Its last 16 bytes carry the tag of a probe. What the switch does with the packet
+    /// must not depend on them, and must not change them.
     pub packet: Vec<u8>,
     /// The entry that is inserted.
     pub first: E,
-    /// The entry after its modification, with its new action; `None` if no modification would
-    /// change how packets leave the switch.
+    /// The entry with the action that it has after its modification; `None` if no modification
+    /// would change how packets leave the switch.
     pub second: Option<E>,
-    /// The outcome without the entry.
+    /// How the packet leaves the switch while the entry is not there.
     pub absent: Outcome,
-    /// The outcome with the inserted entry.
+    /// How the packet leaves the switch after the entry was inserted.
     pub inserted: Outcome,
-    /// The outcome with the modified entry.
+    /// How the packet leaves the switch after the entry was modified.
     pub modified: Outcome,
 }
 
 /// The packets and entries of a measurement over P4Runtime.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
+    /// The program for which the packets were generated. The switch must run it.
     pub p4info: p4runtime::proto::config::P4Info,
     /// The name of the table whose entries change.
     pub table: String,
-    /// The ports that are connected to this machine.
+    /// The ports of the switch that are connected to this machine.
     pub wires: Vec<Wire>,
-    /// Entries of other tables that packets need on their way, in the order of installation.
+    /// Entries of other tables that the packets need on their way, in the order of insertion.
     pub beside: Vec<v1::TableEntry>,
-    /// The flows, one for each rule. They must agree in the states in which their packets leave,
-    /// and in whether their entries can be modified.
+    /// The flows, one for each rule. In each state of their rules, packets of all flows must leave
+    /// the switch, or packets of none. Likewise, all entries can be modified, or none.
     pub flows: Vec<Flow<v1::TableEntry>>,
+    /// Notes on how the packets were generated, as sentences.
+    pub notes: Vec<String>,
 }
 
 impl Traffic {
@@ -90,12 +92,12 @@ impl Traffic {
 
 /// The ports of a measurement over OpenFlow.
 ///
-/// Packets enter by the first port. A rule sends them out of the second port. A modified rule sends
-/// them out of the fourth, or back out of the first if there are fewer ports. Packets without a
-/// rule leave by the third port, or are dropped if there are only two.
+/// Packets enter by the first port, and a rule sends them out of the second. A modified rule sends
+/// them out of the fourth port, or back out of the first if there are fewer than four. Packets
+/// without a rule leave by the third port, or are dropped if there are only two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// The ports that are connected to this machine, two or more.
+    /// The ports of the switch that are connected to this machine, at least two.
     pub wires: Vec<Wire>,
     /// The number of rules.
     pub rules: usize,
@@ -105,16 +107,16 @@ pub struct Ports {
 #[derive(Debug)]
 pub(crate) struct MadeFlows {
     pub(crate) flows: Vec<Flow<FlowEntry>>,
-    /// The entry for packets without a rule, if there is one.
+    /// The catch-all entry for packets whose rule is not there, if such an entry is used.
     pub(crate) beside: Vec<FlowEntry>,
 }
 
 impl Ports {
-    /// Makes a flow for each of the first numbers. Without two ports, makes none. With a file, the
-    /// flows are those of the file that packets show.
+    /// Returns the rules for the first ones of `numbers`; no rules if there are fewer than two
+    /// ports. With a user's file, returns the flows of the file whose effect packets can show.
     ///
     /// # Errors
-    /// Returns an error if packets show no flow of the file.
+    /// Returns an error if packets can show no flow of the user's file.
     pub(crate) fn flows(
         &self,
         maker: &FlowMaker,
@@ -148,9 +150,12 @@ impl Ports {
         Ok(MadeFlows { flows, beside })
     }
 
-    /// Returns flows of a file. Packets that have the Ethernet source of made ones leave, without
-    /// their flow, by a port by which no flow sends its own packets, or are dropped if there is
-    /// none; others must be dropped by the switch then.
+    /// Returns the rules for flows of a user's file.
+    ///
+    /// While the entry of a flow is not in the switch, the flow's packets must still leave in a
+    /// known way. If they have the Ethernet source of generated packets, a catch-all entry sends
+    /// them out of a port that no flow uses for its own packets, or drops them if there is no such
+    /// port. The switch must drop the packets of all other flows by itself.
     fn own_flows(&self, own: &OwnFlows, ingress: u32) -> Result<MadeFlows, DutError> {
         let is_wired = |port| self.wires.iter().any(|wire| wire.0.number == port);
         let not_shown = |why: String| DutError::NotShown { file: own.file().to_owned(), why };
@@ -179,8 +184,8 @@ impl Ports {
     }
 }
 
-/// Returns the rule for a flow of a file. `absent` is the output of packets without their flow;
-/// `None` if the switch drops them.
+/// Returns the rule for a flow of a user's file. `absent` is the output of packets whose flow is
+/// not there; `None` if the switch drops them.
 fn own_flow(one: &Shown, absent: Option<Output>) -> Flow<FlowEntry> {
     let packet = one.frame.bytes();
     let entry = |of| FlowEntry { selects: Selector::One(one.number), output: Output::OfFile(of) };
@@ -198,12 +203,13 @@ fn own_flow(one: &Shown, absent: Option<Output>) -> Flow<FlowEntry> {
     }
 }
 
-/// Returns whether packets show the insertion of a flow, and its deletion.
+/// Returns whether the insertion and the deletion of a flow change how its packets leave the
+/// switch.
 fn has_distinct_states(flow: &Flow<FlowEntry>) -> bool {
     flow.absent != flow.inserted && flow.absent != flow.modified
 }
 
-/// Returns the outcome of an output of a packet that enters by a port.
+/// Returns how a packet that enters by `ingress` leaves the switch because of an output.
 fn outcome(output: Output, ingress: u32, packet: &[u8]) -> Outcome {
     match output {
         Output::Controller | Output::Nowhere | Output::Group(_) | Output::OfFile(_) => {
@@ -223,7 +229,7 @@ fn treated(treatment: Treatment) -> Outcome {
     }
 }
 
-/// The outcomes of a packet before and after an update.
+/// How a packet leaves the switch before and after an update.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'a> {
     pub(super) old: &'a Outcome,
@@ -231,9 +237,9 @@ pub(super) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// Returns the state in which probes do not arrive, or [`Silence::Neither`] if they arrive in
-    /// both. Returns `None` if the states cannot be distinguished: probes arrive in neither state,
-    /// or leave alike in both.
+    /// Returns the state of the rule in which no probes arrive, or [`Silence::Neither`] if they
+    /// arrive in both. Returns `None` if the states cannot be distinguished: probes arrive in
+    /// neither state, or leave in the same way in both.
     pub(super) fn silence(&self) -> Option<Silence> {
         match (self.old, self.new) {
             (Outcome::Unseen, Outcome::Unseen) => None,
@@ -243,7 +249,7 @@ impl Expected<'_> {
         }
     }
 
-    /// Returns the class of an arrival.
+    /// Returns the class of a packet that left by this port with these contents.
     fn class(&self, port: u32, bytes: &[u8]) -> Class {
         let mut is_known_port = false;
         for (outcome, class) in [(self.old, Class::Old), (self.new, Class::New)] {
@@ -267,30 +273,30 @@ fn body<T: AsRef<[u8]> + ?Sized>(packet: &T) -> &[u8] {
     packet.get(..packet.len().saturating_sub(TAG)).unwrap_or_default()
 }
 
-/// A probe of a request.
+/// A probe that was sent around a request.
 #[derive(Debug)]
 struct Recorded {
-    /// The number of the rule within the request.
+    /// The position of the probe's rule in the request.
     rule: usize,
     probe: Probe,
-    /// The class of the first copy that arrived.
+    /// The class of the first copy of the probe that arrived.
     first: Option<Class>,
 }
 
-/// The probes of one request.
+/// The record of the probes that are sent around one request.
 #[derive(Debug)]
 pub(super) struct Record {
     key: u64,
     /// The number of the first probe of the request.
     first: u64,
     probes: Vec<Recorded>,
-    /// The latest arrival of a probe that met the old state, of each rule.
+    /// For each rule, the latest arrival of a probe that met the old state.
     last_old: Vec<Moment>,
-    /// Whether a probe has arrived as the state after the update demands, by rule.
+    /// For each rule, whether a probe that met the new state has arrived.
     is_shown: Vec<bool>,
     /// The number of probes that have not arrived.
     missing: usize,
-    /// The latest sending or arrival of a probe.
+    /// The latest moment at which a probe was sent or arrived.
     last: Moment,
 }
 
@@ -308,8 +314,9 @@ impl Record {
         }
     }
 
-    /// Returns whether probes have shown the new state of all rules. A rule in whose new state
-    /// probes are dropped shows it if none has met the old state for `silent` nanoseconds.
+    /// Returns whether probes have shown the new state of all rules. If the switch drops the probes
+    /// of a rule in its new state, the rule counts as shown when no probe has met the old state for
+    /// `silent` nanoseconds.
     pub(super) fn is_settled(&self, expected: &[Expected<'_>], now: Moment, silent: u64) -> bool {
         let rules = self.last_old.iter().zip(&self.is_shown).zip(expected);
         rules.into_iter().all(|((last_old, is_shown), expected)| match expected.silence() {
@@ -319,18 +326,18 @@ impl Record {
         })
     }
 
-    /// Returns whether all probes have arrived, or none was sent or arrived for `silent`
-    /// nanoseconds.
+    /// Returns whether the record is complete: all probes have arrived, or for `silent` nanoseconds
+    /// none was sent or arrived.
     pub(super) fn is_over(&self, now: Moment, silent: u64) -> bool {
         self.missing == 0 || now.0 >= self.last.0.saturating_add(silent)
     }
 
-    /// Returns the tag of the next probe.
+    /// Returns the tag for the next probe.
     pub(super) fn next(&self) -> Tag {
         Tag { key: self.key, number: self.first + self.probes.len() as u64 }
     }
 
-    /// Records that the next probe was sent.
+    /// Records that the next probe was sent, which belongs to the rule at this position.
     pub(super) fn sent(&mut self, rule: usize, sent: Span) {
         let probe = Probe { sent, fate: Fate::Lost };
         self.probes.push(Recorded { rule, probe, first: None });
@@ -338,7 +345,7 @@ impl Record {
         self.last = sent.latest;
     }
 
-    /// Records an arrival. Packets that are no probes of this request are ignored.
+    /// Records the arrival of a packet. Packets that are not probes of this request are ignored.
     pub(super) fn arrived(&mut self, arrival: &Arrival<'_>, at: Span, expected: &[Expected<'_>]) {
         let Some(tag) = Tag::read(arrival.packet).filter(|tag| tag.key == self.key) else { return };
         let position = tag.number.checked_sub(self.first).map(usize::try_from);
@@ -367,12 +374,12 @@ impl Record {
         };
     }
 
-    /// Returns the last number that was used, plus one.
+    /// Returns the number that follows the last probe's number.
     pub(super) fn end(&self) -> u64 {
         self.first + self.probes.len() as u64
     }
 
-    /// Returns the probes of each of `rules` rules.
+    /// Returns the probes, grouped by their rules, of which there are `rules`.
     pub(super) fn by_rule(self, rules: usize) -> Vec<Vec<Probe>> {
         let mut found = vec![Vec::new(); rules];
         for Recorded { rule, probe, .. } in self.probes {

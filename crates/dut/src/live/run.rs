@@ -1,4 +1,5 @@
-//! The measurement: rounds in which rules are inserted, modified and deleted, and their figures.
+//! The measurement of the effects of updates: rounds in which rules are inserted, modified and
+//! deleted, and the resulting figures.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -17,35 +18,35 @@ use crate::outlet::Outlet;
 use crate::session::OpenFlowChannel;
 use crate::window::{BatchAtomicity, Operation, Refusal};
 
-/// The settings of the test.
+/// The settings of the test of effects on packets.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The number of rounds. In each, one rule and then all rules together are inserted, modified
-    /// and deleted.
+    /// The number of rounds. In each, one rule alone and then all rules in one request are
+    /// inserted, modified and deleted.
     pub rounds: usize,
-    /// The greatest number of probes per second, over all rules of a request. It is halved until
-    /// the switch forwards them, but not below 500, since an overloaded switch would lose probes
-    /// for other reasons than a change.
+    /// The greatest number of probes per second, for all rules of a request together. It is halved
+    /// until the switch forwards the probes, but not below 500, because an overloaded switch would
+    /// lose probes for other reasons than an update.
     pub probes_per_second: f64,
-    /// The time for which probes are sent before each request, and after its answer.
+    /// The time for which probes are sent before each request, and again after its answer.
     pub beside: Duration,
-    /// The atomicities beside continue-on-error with which all rules together are changed. They are
-    /// left out for OpenFlow.
+    /// The atomicities with which requests for all rules are made, in addition to
+    /// continue-on-error. They do not apply to OpenFlow.
     pub atomicities: Vec<BatchAtomicity>,
 }
 
-/// The figures of one kind of request.
+/// The figures of all requests of one kind: with the same operation, atomicity and number of rules.
 #[derive(Clone, Debug)]
 pub struct Kind {
-    /// The operation of the updates.
+    /// The operation of the requests' updates.
     pub operation: Operation,
-    /// The number of updates in a request.
+    /// The number of updates in each request.
     pub rules: usize,
     /// The atomicity of the requests.
     pub atomicity: BatchAtomicity,
-    /// The state in which the switch drops the probes.
+    /// The state of a rule in which the switch drops the rule's probes.
     pub silence: Silence,
-    /// The figures.
+    /// The statistics of the requests.
     pub summary: Summary,
 }
 
@@ -56,31 +57,32 @@ pub struct Measured {
     pub table: String,
     /// The number of rules that were used.
     pub rules: usize,
-    /// The number of probes per second that were due.
+    /// The intended number of probes per second.
     pub due_per_second: f64,
-    /// The number of probes per second that were sent.
+    /// The number of probes per second that were really sent.
     pub probes_per_second: f64,
-    /// The figures by kind of request.
+    /// The figures for each kind of request.
     pub kinds: Vec<Kind>,
     /// The number of probes that could not be sent, because the interface's queue was full.
     pub unsent: u64,
-    /// The atomicities that the switch does not implement, with its answers.
+    /// The atomicities that the switch does not implement, each with the answer by which the switch
+    /// refused it.
     pub unimplemented: Vec<(BatchAtomicity, Refusal)>,
 }
 
-/// The rounds of a measurement.
+/// The settings and the progress of a measurement.
 pub(crate) struct Changes<'a> {
     pub(crate) settings: &'a Settings,
     /// The atomicities of [`Settings::atomicities`] that the switch implements.
     pub(crate) atomicities: Vec<BatchAtomicity>,
-    /// Ends the measurement when it is set.
+    /// A flag that ends the measurement when it is set.
     pub(crate) stop: &'a AtomicBool,
-    /// Called with the number of complete rounds, and that of all rounds.
+    /// A callback that receives the number of completed rounds, and the number of all rounds.
     pub(crate) progress: &'a mut dyn FnMut(u64, u64),
 }
 
 /// Measures when packets begin to obey updates of a P4Runtime switch, and which packets are lost or
-/// go astray while rules change. Deletes the entries of the measurement also if the test fails.
+/// misdirected while rules change. Deletes the entries of the measurement, also if the test fails.
 pub(crate) async fn over_p4runtime(
     client: &Client,
     traffic: &Traffic,
@@ -95,7 +97,7 @@ pub(crate) async fn over_p4runtime(
     restored(control, Outlet::open(&traffic.wires)?, rules, changes).await
 }
 
-/// Measures an OpenFlow switch like [`over_p4runtime`], with flows whose numbers are the first ones
+/// Measures an OpenFlow switch like [`over_p4runtime`]. The flows that are used are the first ones
 /// of `numbers`.
 pub(crate) async fn over_openflow(
     channel: &mut OpenFlowChannel,
@@ -106,7 +108,7 @@ pub(crate) async fn over_openflow(
     through(Outlet::open(&ports.wires)?, channel, ports, numbers, changes).await
 }
 
-/// Measures an OpenFlow switch through interfaces that are open.
+/// Measures an OpenFlow switch through interfaces that are already open.
 pub(super) async fn through(
     outlets: Vec<Outlet>,
     channel: &mut OpenFlowChannel,
@@ -120,16 +122,16 @@ pub(super) async fn through(
     restored(OpenFlowControl::new(channel), outlets, rules, changes).await
 }
 
-/// The rules of a measurement.
+/// The rules that a measurement changes, and the entries that their packets need.
 struct Rules<'a, E> {
     table: &'a str,
     /// The flows of packets, one for each rule.
     flows: Vec<&'a Flow<E>>,
-    /// The entries that packets need on their way.
+    /// The other entries that the packets need on their way.
     beside: &'a [E],
 }
 
-/// Makes the rounds, and deletes the entries of the measurement in all cases.
+/// Makes all rounds, and deletes the entries of the measurement even if a round fails.
 async fn restored<C: Control>(
     mut control: C,
     outlets: Vec<Outlet>,
@@ -144,7 +146,7 @@ async fn restored<C: Control>(
     }
 }
 
-/// Checks that the switch runs the program from which the packets were made.
+/// Checks that the switch runs the program for which the packets were generated.
 pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<(), DutError> {
     let mut client = client.clone();
     let config = client.get_pipeline(ResponseType::P4infoAndCookie).await.map_err(|status| {
@@ -156,8 +158,8 @@ pub(crate) async fn check_program(client: &Client, p4info: &P4Info) -> Result<()
     }
 }
 
-/// Returns whether two programs have the same tables with the same keys, as a program has that was
-/// compiled twice.
+/// Returns whether two programs have the same tables with the same keys. This holds if one program
+/// was compiled twice, even if the two P4Infos are not equal in all details.
 pub(crate) fn has_same_tables(one: &P4Info, other: &P4Info) -> bool {
     let tables = |p4info: &P4Info| {
         let tables = p4info.tables.iter().map(|table| {

@@ -1,50 +1,51 @@
-//! The arithmetic of token buckets: the rate and the burst of a meter, from the packets that it let
-//! pass and those that it refused.
+//! The arithmetic of token buckets: derives the rate and the burst of a meter from the packets that
+//! it let pass and those that it refused.
 //!
-//! A bucket of RFC 2698 has at most `B` tokens and gets `R` tokens per second, for bytes or for
-//! packets. A packet of size `P` passes and takes `P` tokens if the bucket has that many, and is
-//! refused otherwise. All packets of a trial have one size, and the meter sees them in the order in
-//! which they were sent. When it saw a packet is known only within bounds: after the beginning of
-//! the sending and, for packets that arrived, before the arrival was seen. With these bounds, every
-//! statement below holds whatever the delays were.
+//! A bucket of RFC 2698 holds at most `B` tokens and gets `R` tokens per second; a token stands for
+//! a byte or a packet. A packet of size `P` passes and takes `P` tokens if the bucket has that
+//! many, and is refused otherwise. All packets of a trial have the same size, and the meter sees
+//! them in the order in which they were sent. The time at which the meter saw a packet is known
+//! only within bounds: after its sending began and, if it arrived, before its arrival was seen.
+//! With these bounds, every statement below holds whatever the delays were.
 
 use statistics::Interval;
 
 use crate::effects::{Gap, Moment, Span};
 
-/// The rate and the size of a token bucket. Tokens are bytes or packets.
+/// The rate and the size of a token bucket, whose tokens stand for bytes or packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// The tokens per second.
+    /// The number of tokens that the bucket gets per second.
     pub rate: f64,
-    /// The number of tokens that the bucket holds.
+    /// The largest number of tokens that the bucket holds.
     pub burst: f64,
 }
 
-/// The treatment of a packet by a token bucket.
+/// What a token bucket did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Treatment {
     /// The packet passed, and took its tokens.
     Passed {
-        /// The arrival of the packet behind the meter.
+        /// The time at which the packet arrived behind the meter.
         arrived: Span,
     },
     /// The packet was refused: the bucket had fewer tokens than the packet needs.
     Refused,
-    /// The packet does not show how many tokens the bucket had, and took none.
+    /// The packet does not show whether it passed or was refused by this bucket.
     Unknown,
 }
 
-/// A packet of a trial.
+/// A packet that was sent in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offered {
-    /// The sending of the packet.
+    /// The time at which the packet was sent.
     pub sent: Span,
-    /// The treatment of the packet.
+    /// What the bucket did with the packet.
     pub treatment: Treatment,
 }
 
-/// The bucket that explains the treatment of packets.
+/// The rate and burst of a bucket, as far as they follow from the packets that it passed and
+/// refused.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observed {
     /// The number of packets that were sent.
@@ -53,19 +54,21 @@ pub struct Observed {
     pub passed: usize,
     /// The number of packets that were refused.
     pub refused: usize,
-    /// The bounds of the rate; `None` if the bucket was not empty twice.
+    /// The bounds of the rate; `None` if no two refusals, with packets that passed between them,
+    /// bound it.
     pub rate: Option<Interval>,
-    /// The bounds of the burst; `None` if the rate is unknown, or no packet was refused after the
-    /// burst.
+    /// The bounds of the burst; `None` if the bounds of the rate are unknown, or if no packet was
+    /// refused after the initial burst.
     pub burst: Option<Interval>,
-    /// The largest number of tokens that passed in an interval beyond `burst + rate * length` of
-    /// the configured bucket. It is negative if the configured bucket always had tokens left.
+    /// The largest number of tokens by which, in any interval, the packets that passed exceed what
+    /// the configured bucket permits, which is `burst + rate * length`. It is negative if the
+    /// bucket would always have had tokens left.
     pub excess: f64,
 }
 
 impl Observed {
-    /// Returns what two trials of the same bucket show together. Bounds that exclude each other,
-    /// for instance because packets were lost elsewhere in one trial, become the range of both.
+    /// Combines two trials of the same bucket. If their bounds exclude each other, for instance
+    /// because packets were lost elsewhere in one trial, returns bounds that include both.
     pub(super) fn with(self, other: Self) -> Self {
         let width = |interval: &Interval| interval.high - interval.low;
         let together = |one: Option<Interval>, other: Option<Interval>| match (one, other) {
@@ -87,8 +90,8 @@ impl Observed {
     }
 }
 
-/// Returns the bucket that explains a trial in which the bucket was full when the first packet was
-/// sent. `tokens` is the number of tokens that each packet takes.
+/// Derives the rate and burst of a bucket from one trial. The bucket must have been full when the
+/// first packet was sent. `tokens` is the number of tokens that each packet takes.
 #[must_use]
 pub fn observe(configured: Bucket, tokens: f64, offered: &[Offered]) -> Observed {
     let count = |is_counted: fn(&Treatment) -> bool| {
@@ -105,13 +108,14 @@ pub fn observe(configured: Bucket, tokens: f64, offered: &[Offered]) -> Observed
     }
 }
 
-/// Returns the largest number of tokens by which passed packets exceed a bucket in any interval,
-/// found in one pass.
+/// Returns the largest number of tokens by which, in any interval, the packets that passed exceed
+/// what `bucket` permits.
 ///
-/// The packets from one that was sent at `a` to one that arrived at `b` all met the meter in
-/// between, so their tokens are at most `burst + rate * (b - a)`. The difference is a term that
-/// depends on the end of the interval less one that depends on its beginning, and the least of the
-/// latter is remembered.
+/// Consider the packets from one that was sent at `a` to one that arrived at `b`. All of them met
+/// the meter in between, so a correct bucket lets at most `burst + rate * (b - a)` tokens pass. The
+/// excess is therefore a term that depends only on the end of the interval, minus a term that
+/// depends only on its beginning. One pass over the packets suffices if it remembers the smallest
+/// value of the latter.
 #[must_use]
 pub fn excess(bucket: Bucket, tokens: f64, offered: &[Offered]) -> f64 {
     let Some(origin) = offered.first().map(|first| first.sent.earliest) else { return 0.0 };
@@ -130,17 +134,29 @@ pub fn excess(bucket: Bucket, tokens: f64, offered: &[Offered]) -> f64 {
     worst
 }
 
-/// Returns bounds of the rate.
+/// Returns bounds of the rate `R` at which the bucket gets tokens.
 ///
-/// At a refusal the bucket has between 0 and `P` tokens. Let packets 1 to n pass after a refusal at
-/// `m0`, and let the last refusal before packet n be at `m`. From `m0` until packet n has passed,
-/// the bucket got more than the n - 1 packets took beside the one that its rest may have paid. From
-/// packet 1 until `m` it got less than these n - 1 packets took. So the rate lies between
-/// `(n - 1) P / (mn - m0)` and `(n - 1) P / (m - m1)`.
+/// Each packet takes `P` tokens. Consider packets 1 to `n`, which pass in this order, possibly with
+/// refused packets between them. Define these moments, in ascending order:
 ///
-/// The second bound needs a bucket that is never full on the way, since it loses tokens then. Where
-/// the bucket may have become half full, because packets came more slowly than tokens or not at
-/// all, the trial is divided. The inequalities of its parts are added up.
+/// * `m0`: the bucket refuses the last packet before packet 1.
+/// * `m1`: packet 1 passes.
+/// * `m`: the bucket refuses the last packet before packet `n`.
+/// * `mn`: packet `n` passes.
+///
+/// A bucket that refuses a packet has fewer than `P` tokens, and it never has fewer than 0. Two
+/// inequalities follow:
+///
+/// * From `m0` to `mn`, the bucket pays for `n` packets. It starts with fewer than `P` tokens and
+///   gets the rest on the way, so `R (mn - m0) > (n - 1) P`.
+/// * From `m1` to `m`, the bucket pays for packets 2 to `n - 1` and has fewer than `P` tokens left,
+///   so `R (m - m1) < (n - 2) P + P`.
+///
+/// So the rate lies between `(n - 1) P / (mn - m0)` and `(n - 1) P / (m - m1)`.
+///
+/// The second inequality assumes that the bucket is never full on the way, because a full bucket
+/// discards tokens. Where the bucket may have become half full, because packets came more slowly
+/// than tokens or not at all, the trial is divided into parts. Their inequalities are added up.
 fn rate(configured: Bucket, tokens: f64, offered: &[Offered]) -> Option<Interval> {
     let (mut passed, mut longest, mut shortest) = (0.0, 0.0, 0.0);
     for part in parts(configured, tokens, offered) {
@@ -151,35 +167,35 @@ fn rate(configured: Bucket, tokens: f64, offered: &[Offered]) -> Option<Interval
     (shortest > 0.0).then(|| Interval { low: passed / longest, high: passed / shortest })
 }
 
-/// A part of a trial in which the bucket was never full.
+/// A part of a trial in which the bucket was never full, with the terms of the two inequalities
+/// that bound the rate.
 #[derive(Clone, Copy)]
 struct Part {
-    /// The number of packets that passed after the first one behind a refusal, up to the last one
-    /// behind a refusal.
+    /// The number `n - 1` of passed packets that the bounds of the rate are about.
     passed: usize,
-    /// The longest time in which the bucket got the tokens of these packets.
+    /// The time `mn - m0` of the lower bound, at its longest.
     longest: Gap,
-    /// The shortest time.
+    /// The time `m - m1` of the upper bound, at its shortest.
     shortest: Gap,
 }
 
-/// The first packet of a part that passed.
+/// The first packet of a part that passed, where the inequalities of the part begin.
 #[derive(Clone, Copy)]
 struct Begin {
-    /// The sending of the refused packet before it.
+    /// The time at which the last refused packet before it was sent.
     refused: Moment,
     arrived: Moment,
 }
 
-/// The time since a refusal, when the bucket had less than a packet needs.
+/// The time since the latest refusal, when the bucket had less than a packet needs.
 #[derive(Clone, Copy)]
 struct Since {
     refused: Moment,
-    /// The number of packets that have passed.
+    /// The number of packets that have passed since the refusal.
     passed: usize,
 }
 
-/// Returns the parts of a trial in which the bucket was never full.
+/// Divides a trial into the parts in which the bucket was never full.
 fn parts(configured: Bucket, tokens: f64, offered: &[Offered]) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut begin: Option<Begin> = None;
@@ -223,9 +239,12 @@ fn parts(configured: Bucket, tokens: f64, offered: &[Offered]) -> Vec<Part> {
     parts
 }
 
-/// Returns bounds of the burst: what the packets took that passed before the first refusal, less
-/// what the bucket got meanwhile. At the refusal, the bucket has less than a packet needs. A bucket
-/// that is full loses what it gets, which only happens if packets come more slowly than tokens.
+/// Returns bounds of the burst, the number of tokens in the full bucket at the beginning.
+///
+/// The burst paid for the packets that passed before the first refusal, except for what the bucket
+/// got on the way. At the refusal, between zero tokens and those of one packet are left. A full
+/// bucket discards the tokens that it gets, which can happen if packets come more slowly than
+/// tokens; the upper bound includes these tokens.
 fn burst(rate: Interval, tokens: f64, offered: &[Offered]) -> Option<Interval> {
     let first = offered.iter().find_map(|one| match one.treatment {
         Treatment::Passed { arrived } => Some((one.sent.earliest, arrived.latest)),

@@ -1,4 +1,5 @@
-//! The meters of an OpenFlow 1.3 switch, with one band that drops (OpenFlow 1.3.5, section 5.7).
+//! Measures the meters of an OpenFlow 1.3 switch, with a single drop band (OpenFlow 1.3.5, section
+//! 5.7).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,11 +18,12 @@ use crate::session::OpenFlowChannel;
 use crate::stream::PacketStream;
 use crate::window::Operation;
 
-/// The first number of meters of a measurement, if the switch has no meter with it.
+/// The number at which the search for an unused meter number begins.
 const FIRST: u32 = 1;
 
-/// Measures a meter of each unit, through which packets pass from the first port to the second.
-/// Deletes the meter and the flow entry also if the test fails.
+/// Measures two meters, one whose tokens are bytes and one whose tokens are packets. Packets pass
+/// the meter on their way from the first port to the second. Deletes the meters and the flow entry,
+/// also if the test fails.
 pub(crate) async fn over_openflow(
     channel: &mut OpenFlowChannel,
     offering: &Offering<'_>,
@@ -32,7 +34,7 @@ pub(crate) async fn over_openflow(
     through(stream, channel, offering, stop, progress).await
 }
 
-/// Measures meters through interfaces that are open.
+/// Measures meters through interfaces that are already open.
 pub(super) async fn through(
     mut stream: PacketStream,
     channel: &mut OpenFlowChannel,
@@ -102,7 +104,8 @@ pub(super) async fn through(
     Ok(measured)
 }
 
-/// Returns the number of tokens in the unit of bands: 1,000 bits are 125 bytes.
+/// Returns the number of tokens in the unit in which a drop band states its rate and burst. The
+/// unit for bytes is 1,000 bits, which are 125 bytes.
 fn granule(unit: TokenUnit) -> u64 {
     match unit {
         TokenUnit::Bytes => 125,
@@ -126,16 +129,16 @@ async fn one(
     found
 }
 
-/// A meter of an OpenFlow switch, and the flow entry that sends packets through it.
+/// A meter of an OpenFlow switch, with the flow entry that sends packets through it.
 struct OpenFlowMeter<'a> {
     control: OpenFlowControl<'a>,
     id: MeterId,
-    /// The port by which packets leave that pass the meter.
+    /// The port by which the packets that pass the meter leave the switch.
     egress: u32,
     unit: TokenUnit,
-    /// Whether the switch has the meter.
+    /// Whether the meter has been created in the switch.
     is_there: bool,
-    /// Whether the switch has the flow entry.
+    /// Whether the flow entry has been inserted into the switch.
     has_flow: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The meters of a P4Runtime switch.
+//! Measures the meters of a P4Runtime switch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,56 +13,57 @@ use crate::session::{read_entities, write_updates};
 use crate::stream::PacketStream;
 use crate::window::Operation;
 
-/// The meter that packets pass.
+/// The meter instance that packets pass.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place {
     /// A cell of an indirect meter.
     Cell {
-        /// The identifier of the meter.
+        /// The identifier of the meter in P4Info.
         meter_id: u32,
         /// The index of the cell.
         index: i64,
     },
-    /// The direct meter of a table entry, which is one of [`Traffic::entries`].
+    /// The direct meter of this table entry, which is one of [`Traffic::entries`].
     Direct(Box<v1::TableEntry>),
 }
 
-/// A meter, and packets that pass it.
+/// A meter, with packets that pass it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeteredFlow {
     /// The name of the meter.
     pub name: String,
-    /// The cell, or the entry.
+    /// The cell of the meter, or the table entry that the meter belongs to.
     pub place: Place,
     /// The unit of the meter's tokens.
     pub unit: TokenUnit,
-    /// The algorithm of the meter.
+    /// The algorithm by which the meter colours packets.
     pub algorithm: Algorithm,
     /// The port by which the packets enter the switch.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry the identity of a packet, and pass unchanged.
+    /// The packet. Its last 16 bytes carry the identity of a packet, and the switch must not change
+    /// them.
     pub packet: Vec<u8>,
-    /// The ways in which the packet leaves the switch.
+    /// How the packet leaves the switch if the meter gives it each colour.
     pub outcomes: ByColour,
 }
 
-/// The meters of a program, and the entries that packets need on their way.
+/// The meters of a program that are measured, and the entries that their packets need.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
+    /// The program for which the packets were generated. The switch must run it.
     pub p4info: p4runtime::proto::config::P4Info,
-    /// The ports that are connected to this machine.
+    /// The ports of the switch that are connected to this machine.
     pub wires: Vec<Wire>,
-    /// Entries that packets need on their way, in the order of installation.
+    /// Entries that the packets need on their way, in the order of insertion.
     pub entries: Vec<v1::TableEntry>,
-    /// The meters that packets show.
+    /// The meters whose colours packets can show.
     pub flows: Vec<MeteredFlow>,
-    /// The reasons why packets do not show other meters, as sentences.
+    /// The reasons why other meters cannot be measured with packets, as sentences.
     pub reasons: Vec<String>,
 }
 
-/// Measures the meters of a P4Runtime switch. Deletes the entries of the measurement and puts back
-/// the configurations of the meters also if the test fails.
+/// Measures the meters of a P4Runtime switch. Deletes the entries of the measurement and restores
+/// the meters' configurations, also if the test fails.
 pub(crate) async fn over_p4runtime(
     client: &Client,
     traffic: &Traffic,
@@ -105,8 +106,8 @@ pub(crate) async fn over_p4runtime(
     Ok(measured)
 }
 
-/// Measures meters one after the other, and puts the configuration of each back. A meter that the
-/// switch does not let this program read or configure is no error.
+/// Measures meters one after the other, and restores the configuration of each. If the switch
+/// refuses to let a meter be read or configured, that meter is left out, which is not an error.
 pub(super) async fn all(
     client: &Client,
     flows: &[&MeteredFlow],
@@ -161,7 +162,7 @@ pub(super) async fn all(
 }
 
 impl MeteredFlow {
-    /// Returns the name of the meter with its place.
+    /// Returns the name of the meter with the index of its cell, or with its table entry.
     fn title(&self) -> String {
         match &self.place {
             Place::Cell { index, .. } => format!("{}[{index}]", self.name),
@@ -169,7 +170,8 @@ impl MeteredFlow {
         }
     }
 
-    /// Returns whether packets with these outcomes show a bucket of a meter with this algorithm.
+    /// Returns whether packets that leave in these ways, depending on their colour, can show at
+    /// least one bucket of a meter with this algorithm.
     #[must_use]
     pub fn shows(algorithm: Algorithm, outcomes: &ByColour) -> bool {
         let any = Bucket { rate: 1.0, burst: 1.0 };

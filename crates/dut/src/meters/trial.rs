@@ -1,4 +1,5 @@
-//! The trials of one meter: how it is configured, and what packets show of its buckets.
+//! The trials of one meter: how the meter is configured, and what the packets say about its token
+//! buckets.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,56 +10,59 @@ use crate::error::DutError;
 use crate::live::Outcome;
 use crate::stream::{Classify, Paced, PacketStream, Passage, Seen};
 
-/// The rate of packets that is offered, divided by the rate that a bucket lets pass.
+/// The ratio of the rate at which packets are sent to the rate that the measured bucket lets pass.
 const OVERLOAD: f64 = 4.0;
-/// The size of a bucket, as the number of seconds in which it gets that many tokens.
+/// The size of a bucket relative to its rate: the number of seconds in which the empty bucket
+/// fills.
 const DEPTH: f64 = 0.1;
-/// The rate and the burst of a bucket that is out of reach, divided by those of the bucket that is
-/// measured.
+/// The factor by which the rate and burst of a bucket that must never become empty exceed those of
+/// the bucket that is measured.
 const OUT_OF_REACH: u64 = 64;
-/// The number of trials of each configuration. A pause of this program or of the switch may spoil
-/// one.
+/// The number of trials of each configuration. There are several because a pause of this program or
+/// of the switch may spoil one.
 const ROUNDS: usize = 3;
-/// The greatest share of packets that may be lost without a meter.
+/// The greatest share of packets that may be lost, while no meter limits them, if the switch is to
+/// count as forwarding them.
 const LOST: f64 = 0.001;
-/// The greatest share of packets that may be lost without a meter if the meter is to be measured.
+/// The share of packets lost without a limiting meter above which the meter is not measured.
 const WRONG: f64 = 0.1;
-/// The packets per second below which the rate is not halved.
+/// The packets per second below which the rate is not halved any further.
 const SLOWEST: f64 = 1_000.0;
 
-/// The algorithm of a meter.
+/// The algorithm by which a meter colours packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// Two rates and three colours (RFC 2698).
     TwoRates,
     /// One rate and three colours (RFC 2697).
     OneRate,
-    /// One rate and two colours: the packets that are not green are red. So are the drop bands of
-    /// OpenFlow.
+    /// One rate and two colours: packets that are not green are red. The drop bands of OpenFlow
+    /// work like this.
     TwoColours,
 }
 
-/// The configuration of a meter, in tokens and tokens per second.
+/// The configuration of a meter. Rates are in tokens per second, bursts in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The committed rate.
+    /// The committed rate, in tokens per second.
     pub committed_rate: u64,
-    /// The committed burst.
+    /// The committed burst, in tokens.
     pub committed_burst: u64,
-    /// The peak rate.
+    /// The peak rate, in tokens per second.
     pub peak_rate: u64,
-    /// The peak burst.
+    /// The peak burst, in tokens.
     pub peak_burst: u64,
 }
 
-/// A bucket of a meter.
+/// One of the token buckets of a meter, in one of the configurations in which it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// The bucket of green packets.
+    /// The committed bucket, which decides whether a packet is green, while the peak bucket never
+    /// becomes empty.
     Committed,
-    /// The bucket of packets that are not red.
+    /// The peak bucket, which decides whether a packet is red.
     Peak,
-    /// The bucket of green packets, while the peak rate and burst are twice as high.
+    /// The committed bucket, while the peak bucket has only twice its rate and burst.
     BesidePeak,
 }
 
@@ -74,33 +78,35 @@ impl Level {
     }
 }
 
-/// A bucket that a trial shows.
+/// A bucket that can be measured in a trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// The bucket.
+    /// The bucket of the meter.
     pub level: Level,
-    /// Its rate and burst.
+    /// The configured rate and burst.
     pub bucket: Bucket,
-    /// Whether packets of each colour have passed it, in the order of [`Colour::ALL`].
+    /// Whether packets of each colour have passed the bucket, in the order of [`Colour::ALL`].
     pub passes: [bool; 3],
-    /// Whether packets of each colour were refused by it.
+    /// Whether packets of each colour were refused by the bucket, in the order of `Colour::ALL`.
     pub refuses: [bool; 3],
 }
 
-/// A trial: a configuration, and the buckets that it shows.
+/// A trial: a configuration of the meter, and the buckets that are measured with it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
     /// The configuration of the meter.
     pub config: Config,
-    /// Whether packets of each colour can occur, in the order of [`Colour::ALL`].
+    /// Whether packets can get each colour in this configuration, in the order of [`Colour::ALL`].
     pub possible: [bool; 3],
-    /// The buckets.
+    /// The buckets that are measured in the trial.
     pub judged: Vec<Judged>,
 }
 
-/// Returns the trials that show buckets of a meter if packets leave as `outcomes` says, for a
-/// bucket with `config.committed_rate` and `config.committed_burst`. There is none if the colours
-/// of no bucket can be distinguished.
+/// Returns the trials in which the buckets of a meter are measured.
+///
+/// A measured bucket has the rate and burst of `base`, or half of them. Buckets are left out if the
+/// colours that they decide between cannot be told apart, because packets leave the switch as
+/// `outcomes` says. If no bucket is left, there is no trial.
 #[must_use]
 pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<Setting> {
     let whole = |number: f64| number.round().max(1.0) as u64;
@@ -165,8 +171,11 @@ pub fn settings(algorithm: Algorithm, base: Bucket, outcomes: &ByColour) -> Vec<
     found
 }
 
-/// Returns whether packets that pass a bucket arrive, and differ from all others, and whether some
-/// of those that are refused by it differ from all that are not.
+/// Returns whether packets reveal what a bucket does with them.
+///
+/// Each colour of packets that the bucket passes must leave the switch by a connected port, and no
+/// other colour may leave in the same way. At least one colour of packets that the bucket refuses
+/// must leave, or be dropped, in a way in which only refused packets do.
 fn is_shown(judged: &Judged, possible: [bool; 3], ByColour(outcomes): &ByColour) -> bool {
     let colours = || Colour::ALL.into_iter().filter(|colour| possible[*colour as usize]);
     let outcome = |colour: Colour| &outcomes[colour as usize];
@@ -180,7 +189,8 @@ fn is_shown(judged: &Judged, possible: [bool; 3], ByColour(outcomes): &ByColour)
         && refused.any(|colour| is_certain(colour, &judged.refuses))
 }
 
-/// Returns what packets show of a bucket.
+/// Returns, for each packet, whether its arrival or loss shows that a bucket passed it or refused
+/// it.
 pub(super) fn treatments(
     passages: &[Passage],
     setting: &Setting,
@@ -214,19 +224,19 @@ pub(super) fn treatments(
 
 /// A meter whose configuration this program changes.
 pub(super) trait Metering {
-    /// Configures the meter. Without a configuration, it lets all packets pass.
+    /// Configures the meter. With `None`, the meter lets all packets pass.
     async fn configure(&mut self, config: Option<Config>) -> Result<(), DutError>;
 
     /// Keeps the control channel alive while packets are sent.
     fn tend(&mut self) -> Result<(), DutError>;
 }
 
-/// A meter, and the packets that pass it.
+/// A meter that is measured, with the packets that pass it.
 pub(super) struct Subject<'a> {
     pub(super) name: String,
     pub(super) unit: TokenUnit,
     pub(super) algorithm: Algorithm,
-    /// The number of tokens of which rates and bursts are multiples.
+    /// The number of tokens of which every configured rate and burst must be a multiple.
     pub(super) granule: u64,
     /// The port by which the packets enter the switch.
     pub(super) port: u32,
@@ -234,8 +244,8 @@ pub(super) struct Subject<'a> {
     pub(super) outcomes: &'a ByColour,
 }
 
-/// Makes the trials of one meter. Returns `None` if the measurement was stopped before the first
-/// one ended.
+/// Makes all trials of one meter. Returns `None` if the measurement was stopped before the first
+/// trial ended.
 pub(super) async fn measure<M: Metering>(
     stream: &mut PacketStream,
     meter: &mut M,
@@ -305,7 +315,7 @@ pub(super) async fn measure<M: Metering>(
     Ok((!measured.found.is_empty()).then_some(measured))
 }
 
-/// The packets of a meter, which are sent again and again.
+/// The packets that are sent through a meter again and again.
 struct Offer<'a> {
     stream: &'a mut PacketStream,
     class: Classify<'a>,

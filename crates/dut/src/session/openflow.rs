@@ -1,8 +1,10 @@
-//! The control channel of an OpenFlow switch: flow-mods and barriers, and statistics.
+//! The control channel of an OpenFlow switch, which sends flow-mods and barriers and reads
+//! statistics.
 //!
-//! A request is a number of flow-mods and a barrier request; its answer is the barrier reply, which
-//! says that the switch has processed the flow-mods (OpenFlow 1.0.0, 5.3.7; 1.3.5, 7.3.8). A switch
-//! answers single flow-mods only with errors, which belong to a flow-mod by its transaction id.
+//! A request consists of flow-mods and a barrier request. Its answer is the barrier reply, which
+//! confirms that the switch has processed the flow-mods (OpenFlow 1.0.0, 5.3.7; 1.3.5, 7.3.8). A
+//! switch answers a single flow-mod only if it fails, with an error that carries the flow-mod's
+//! transaction id.
 
 mod objects;
 mod others;
@@ -36,14 +38,14 @@ use crate::window::{Operation, Refusal, Sent, Shape, TIMEOUT, Work, processor_ti
 pub(crate) use self::replies::{Reply, refused};
 pub(crate) use self::statistics::CountRequest;
 
-/// The time to wait for a switch that connects.
+/// The time to wait for the switch to connect.
 const CONNECTS: Duration = Duration::from_secs(60);
-/// The interval at which patience is checked while the switch is silent.
+/// The interval at which timeouts are checked while the switch is silent.
 const LOOK: Duration = Duration::from_millis(10);
-/// The number of bytes that wait to be sent from which on no further request is made.
+/// The number of unsent bytes above which no further request is made.
 const BACKLOG: usize = 4 << 20;
 
-/// The place at which the switch connects.
+/// The listening socket at which the switch connects.
 struct Entrance {
     listener: TcpListener,
     versions: Vec<Version>,
@@ -54,31 +56,35 @@ struct Entrance {
 pub(crate) struct OpenFlowChannel {
     connection: SwitchConnection,
     maker: FlowMaker,
-    /// The outputs of flows when they are inserted, and when they are modified.
+    /// The outputs of generated flows: the first one when they are inserted, and the second one
+    /// after a modification.
     outputs: [Output; 2],
     next_xid: u32,
-    /// The flows that the switch had before the measurement.
+    /// The flows that were in the switch before the measurement.
     before: HashSet<ReportedFlow>,
-    /// The identities of the flows of the file.
+    /// The identities of the flows of the user's file.
     identities: HashSet<FlowIdentity>,
-    /// The number of flow entries that the table can hold, if the switch says so.
+    /// The number of flow entries that the table can hold; `None` if the switch does not report it.
     size: Option<u64>,
     description: Option<String>,
-    /// The number of flows of this measurement that the switch has accepted and not deleted.
+    /// The number of flows of this measurement that should be in the switch: it has accepted them,
+    /// and they have not been deleted.
     accepted: u64,
     confirmed: Confirmed,
-    /// The bytes of the request that is made.
+    /// The buffer in which a request is assembled.
     scratch: Vec<u8>,
-    /// The place at which further connections are accepted; `None` for a further connection.
+    /// The socket at which further connections are accepted; `None` if this is itself a further
+    /// connection.
     entrance: Option<Entrance>,
-    /// Further connections of the switch, as those of other controllers.
+    /// Further connections of the switch, each of which stands for another controller.
     others: Vec<Self>,
-    /// The number of connections that send the requests of a series.
+    /// The number of connections over which the requests of a series are sent.
     active: usize,
 }
 
 impl OpenFlowChannel {
-    /// Waits until a switch connects and the handshake is complete, and asks it for its flows.
+    /// Waits until a switch connects and the handshake is complete. Then reads the flows that the
+    /// switch already has.
     pub(crate) fn open(
         listening: &Listening,
         stop: &AtomicBool,
@@ -112,7 +118,7 @@ impl OpenFlowChannel {
         Ok(channel)
     }
 
-    /// Creates the channel of a connection over which no statistics were requested.
+    /// Creates the channel of a connection over which nothing has been requested yet.
     fn of(connection: SwitchConnection, maker: FlowMaker) -> Self {
         Self {
             connection,
@@ -137,7 +143,7 @@ impl OpenFlowChannel {
         self.connection.version()
     }
 
-    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    /// Returns the addresses of the TCP connections over which the next series of requests is sent.
     pub(crate) fn addresses(&self) -> Vec<Addresses> {
         let all = [self].into_iter().chain(&self.others).take(self.active);
         let ends = all.map(|one| one.connection.addresses());
@@ -155,7 +161,8 @@ impl OpenFlowChannel {
         self.description.as_deref()
     }
 
-    /// Returns the number of flow entries that the table can hold, if the switch says so.
+    /// Returns the number of flow entries that the table can hold; `None` if the switch does not
+    /// report it.
     pub(crate) fn size(&self) -> Option<u64> {
         self.size
     }
@@ -165,7 +172,7 @@ impl OpenFlowChannel {
         self.maker.clone()
     }
 
-    /// Returns the table of the flows.
+    /// Returns the number of the table that contains the flows.
     pub(crate) fn table(&self) -> u8 {
         self.maker.own().map_or(0, OwnFlows::table)
     }
@@ -175,13 +182,13 @@ impl OpenFlowChannel {
         self.before.len()
     }
 
-    /// Returns the fields that flows match.
+    /// Returns the fields that generated flows match.
     pub(crate) fn matching(&self) -> FlowMatch {
         self.maker.matching
     }
 
-    /// Returns the number of errors that came after the barrier reply that should have followed
-    /// them.
+    /// Returns the number of errors that arrived too late: after the barrier reply that confirms
+    /// the message which caused the error.
     pub(crate) fn late_errors(&self) -> u64 {
         self.confirmed.late_errors
     }
@@ -196,10 +203,10 @@ impl OpenFlowChannel {
         numbers.filter(is_absent).take(usize::try_from(count).unwrap_or(usize::MAX)).collect()
     }
 
-    /// Returns the numbers of the flows of the file; `None` without a file.
+    /// Returns the numbers of the flows of the user's file; `None` without a file.
     ///
     /// # Errors
-    /// Returns an error if the switch had one of them before the measurement.
+    /// Returns an error if one of these flows was in the switch before the measurement.
     pub(crate) fn own_numbers(&self) -> Result<Option<Vec<EntryNumber>>, MakerError> {
         let Some(own) = self.maker.own() else { return Ok(None) };
         let present = self.before.iter().map(ReportedFlow::identity).collect();
@@ -210,7 +217,7 @@ impl OpenFlowChannel {
         }
     }
 
-    /// Returns the entry with a number, before or after its modification.
+    /// Returns the flow entry with a number, as it is inserted or as it is after its modification.
     pub(crate) fn entry(&self, number: EntryNumber, variant: Variant) -> FlowEntry {
         let [first, second] = self.outputs;
         let output = match (self.maker.own().filter(|_| OwnFlows::has(number)), variant) {
@@ -222,18 +229,19 @@ impl OpenFlowChannel {
         FlowEntry { selects: Selector::One(number), output }
     }
 
-    /// Returns the file of the flows; `None` for made flows.
+    /// Returns the user's file that the flows come from; `None` for generated flows.
     pub(crate) fn own_file(&self) -> Option<OwnFile> {
         self.maker.own().map(|own| OwnFile { name: own.file().to_owned(), left_out: 0 })
     }
 
-    /// Returns the place of a flow in the file, and its text; `None` for made flows.
+    /// Returns the position of a flow in the user's file, and the flow's text; `None` for generated
+    /// flows.
     fn quote(&self, number: EntryNumber) -> Option<String> {
         self.maker.own()?.quote(number)
     }
 
-    /// Makes a request. It is sent by [`OpenFlowChannel::hand_over`]. Returns the transaction id of
-    /// the first flow-mod.
+    /// Assembles a request that updates entries. It is sent by [`OpenFlowChannel::hand_over`].
+    /// Returns the transaction id of the first flow-mod.
     pub(crate) fn make_request(
         &mut self,
         operation: Operation,
@@ -242,7 +250,8 @@ impl OpenFlowChannel {
         self.make_request_with_lifetime(operation, entries, Lifetime::Endless)
     }
 
-    /// Makes a request for entries with a lifetime.
+    /// Assembles a request that updates entries which have a lifetime. Returns the transaction id
+    /// of the first flow-mod.
     pub(crate) fn make_request_with_lifetime(
         &mut self,
         operation: Operation,
@@ -268,7 +277,7 @@ impl OpenFlowChannel {
         Ok(first)
     }
 
-    /// Hands the request that was made to the connection.
+    /// Hands the assembled request to the connection.
     pub(crate) fn hand_over(&mut self) -> Result<(), DutError> {
         self.connection.out().append(&mut self.scratch);
         self.flush()
@@ -279,18 +288,18 @@ impl OpenFlowChannel {
         self.connection.backlog()
     }
 
-    /// Waits for bytes of the switch, at most for some time, and sends what waits to be sent.
+    /// Waits for bytes from the switch, at most for `time`, and then sends what is still unsent.
     pub(crate) fn wait(&mut self, time: Duration) -> Result<(), DutError> {
         self.connection.wait(time)?;
         self.flush()
     }
 
-    /// Sends what waits to be sent, as far as the socket accepts it.
+    /// Sends what is still unsent, as far as the socket accepts it.
     pub(crate) fn flush(&mut self) -> Result<(), DutError> {
         Ok(self.connection.flush()?)
     }
 
-    /// Appends a packet-out to what waits to be sent.
+    /// Appends a packet-out message to what is still unsent.
     pub(crate) fn make_packet_out(
         &mut self,
         output: Output,
@@ -303,8 +312,8 @@ impl OpenFlowChannel {
         encoded.map_err(|error| DutError::Request { what: "packet-out", cause: error.to_string() })
     }
 
-    /// Looks once for messages of the switch, without waiting, and passes those to `take` that
-    /// concern a measurement. Returns whether bytes had arrived.
+    /// Checks once for messages of the switch, without waiting, and passes those that concern a
+    /// measurement to `take`. Returns whether any bytes had arrived.
     pub(crate) fn look(&mut self, take: &mut dyn FnMut(Reply)) -> Result<bool, DutError> {
         let Self { connection, confirmed, .. } = self;
         let version = connection.version();
@@ -317,10 +326,12 @@ impl OpenFlowChannel {
         Ok(connection.receive(&mut receive)?)
     }
 
-    /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
-    /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
-    /// the answers of those that were sent. Returns the record of the answered requests, and the
-    /// entries of those that were not sent. Several active connections take the requests in turn.
+    /// Sends the requests of `work`, and waits for the answers.
+    ///
+    /// Stops sending when all requests are sent, `shape.time` is over, `stop` is set, or a request
+    /// fails as a whole. At least one window of requests is sent, even if this thread is delayed.
+    /// If several connections are active, they take the requests in turn. Returns the record of the
+    /// answered requests, and the entries of those that were not sent.
     pub(crate) fn send(
         &mut self,
         work: Work<'_>,
@@ -340,7 +351,7 @@ impl OpenFlowChannel {
         Ok(sent)
     }
 
-    /// Sends the requests of a series over this connection. Times count from `start`.
+    /// Sends the requests of a series over this connection only. Times count from `start`.
     fn send_alone(
         &mut self,
         work: Work<'_>,
@@ -401,8 +412,8 @@ impl OpenFlowChannel {
 }
 
 impl OpenFlowChannel {
-    /// Makes a trial. Returns it with the share of the schedule's time during which this thread
-    /// ran.
+    /// Runs a trial of the search for the sustained rate. Returns the trial, and the share of the
+    /// schedule's duration in which this thread was running.
     pub(crate) fn run(
         &mut self,
         mut trial: Trial,
@@ -482,11 +493,11 @@ impl OpenFlowChannel {
     }
 }
 
-/// A request of a trial that waits for its barrier reply.
+/// A request of a trial that is not answered yet.
 struct Waiting {
     position: usize,
-    /// The transaction id of the first flow-mod. Those of the others and that of the barrier
-    /// request follow.
+    /// The transaction id of the request's first flow-mod. Those of its other flow-mods and of its
+    /// barrier request follow.
     first: u32,
     numbers: Vec<EntryNumber>,
     refused: Vec<usize>,

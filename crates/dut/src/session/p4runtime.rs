@@ -1,4 +1,4 @@
-//! The control channel of a P4Runtime switch: the connection as the only primary controller.
+//! The control channel of a P4Runtime switch, of which this program becomes the primary controller.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -33,46 +33,47 @@ use crate::window::{
     Answered, BatchAtomicity, Operation, Phase, Refusal, Sent, Shape, TIMEOUT, Work, processor_time,
 };
 
-/// The number of messages of the stream that are taken at once.
+/// The largest number of stream messages that are taken at a time.
 const MOST: usize = 256;
 
-/// A connection to the measured switch, as its only primary controller.
+/// The control channel of a P4Runtime switch: a connection as the only primary controller.
 pub(crate) struct P4RuntimeChannel {
     pub(crate) client: Client,
-    /// The stream that keeps this client the primary as long as it is open.
+    /// The stream that keeps this client the primary controller as long as it is open.
     stream: (StreamSender, StreamReceiver),
     election_id: ElectionId,
-    /// The makers of entries for the tables of the switch's program.
+    /// The makers of entries, one for each table of the switch's program.
     makers: Makers,
     maker: EntryMaker,
     version: Option<String>,
     device: Device,
-    /// The primary controllers of other roles, which are connected beside this one.
+    /// The further controllers, each of which is the primary of another role.
     others: Vec<OtherController>,
-    /// The number of controllers that send the requests of a series.
+    /// The number of controllers that take part in sending the requests of a series.
     active: usize,
 }
 
-/// A primary controller of another role.
+/// A further controller, which is the primary of another role.
 struct OtherController {
     client: Client,
-    /// The stream that keeps it the primary as long as it is open.
+    /// The stream that keeps the controller the primary of its role as long as it is open.
     _stream: (StreamSender, StreamReceiver),
 }
 
-/// Both ends of the stream of a connection.
+/// The sender and the receiver of a connection's stream.
 pub(crate) struct Stream<'a> {
     pub(crate) sender: &'a StreamSender,
     pub(crate) receiver: &'a mut StreamReceiver,
 }
 
 impl P4RuntimeChannel {
-    /// Connects to a switch, becomes its primary controller, and prepares entries of a table: the
-    /// one with the given name, or the largest suitable one. They are those of the file `own` if
-    /// there is one.
+    /// Connects to a switch, becomes its primary controller, and chooses the table to measure: the
+    /// one with the given name, or the largest suitable one. The entries are those of the file
+    /// `own` if there is one.
     ///
     /// # Errors
-    /// See [`DutError`]. A switch that has another primary controller is not disturbed.
+    /// See [`DutError`]. If the switch has another primary controller, that controller is not
+    /// disturbed.
     pub(crate) async fn open(
         device: &Device,
         table: Option<&str>,
@@ -99,10 +100,10 @@ impl P4RuntimeChannel {
         Ok(Self { client, stream, election_id, makers, maker, version, device, others, active: 1 })
     }
 
-    /// Connects controllers until there are `count`, of which each one beside the first is the
+    /// Connects further controllers until there are `count`. Each of the further ones is the
     /// primary of a role of its own. A role without a configuration has full access (P4Runtime 1.5,
-    /// section 5.2). Each tries to insert and delete an entry. Returns the answer with which the
-    /// switch refuses one of them; `None` if it takes all.
+    /// section 5.2); each controller proves it by inserting and deleting the entry `tried`. Returns
+    /// the answer with which the switch refuses one of the controllers; `None` if it accepts all.
     ///
     /// # Errors
     /// Returns an error if the server cannot be reached.
@@ -133,12 +134,12 @@ impl P4RuntimeChannel {
         Ok(None)
     }
 
-    /// Lets `count` of the connected controllers send the requests of the next series.
+    /// Sets the number of connected controllers that send the requests of the next series.
     pub(crate) fn activate(&mut self, count: usize) {
         self.active = count.clamp(1, self.others.len() + 1);
     }
 
-    /// Returns the addresses of the connections over which the requests of the next series are sent.
+    /// Returns the addresses of the TCP connections over which the next series of requests is sent.
     pub(crate) fn addresses(&self) -> Vec<Addresses> {
         let others = self.others.iter().map(|other| &other.client);
         let clients = [&self.client].into_iter().chain(others).take(self.active);
@@ -146,7 +147,7 @@ impl P4RuntimeChannel {
         ends.map(|ends| Addresses { local: ends.local, remote: ends.remote }).collect()
     }
 
-    /// Ends the connections of the other controllers.
+    /// Disconnects the further controllers.
     pub(crate) fn disconnect_others(&mut self) {
         self.active = 1;
         self.others.clear();
@@ -157,18 +158,19 @@ impl P4RuntimeChannel {
         self.election_id
     }
 
-    /// Returns the receiver of the messages that the switch sends without a request.
+    /// Returns the receiver of the messages that the switch sends unasked.
     pub(crate) fn receiver(&mut self) -> &mut StreamReceiver {
         &mut self.stream.1
     }
 
-    /// Returns both ends of the stream.
+    /// Returns the sender and the receiver of the stream.
     pub(crate) fn stream(&mut self) -> Stream<'_> {
         let (sender, receiver) = &mut self.stream;
         Stream { sender, receiver }
     }
 
-    /// Becomes the primary again after a controller with the given election id was.
+    /// Becomes the primary again after another controller, with the given election id, was the
+    /// primary.
     pub(crate) async fn become_primary_after(&mut self, other: ElectionId) -> Result<(), DutError> {
         let own = ElectionId(other.0.saturating_add(1));
         self.stream = self.client.become_primary("", own, TIMEOUT).await?;
@@ -176,23 +178,25 @@ impl P4RuntimeChannel {
         Ok(())
     }
 
-    /// Returns the maker of the entries of this measurement.
+    /// Returns the maker of entries for the table that is measured.
     pub(crate) fn maker(&self) -> &EntryMaker {
         &self.maker
     }
 
-    /// Returns the makers of entries for the tables of the switch's program.
+    /// Returns the makers of entries, one for each table of the switch's program.
     pub(crate) fn makers(&self) -> &Makers {
         &self.makers
     }
 
-    /// Turns to another table, and returns the maker of the entries until now.
+    /// Makes another table the one that is measured, and returns the maker of entries for the
+    /// previous one.
     pub(crate) fn turn_to(&mut self, maker: EntryMaker) -> EntryMaker {
         std::mem::replace(&mut self.maker, maker)
     }
 
-    /// Returns the answer with which the switch refuses an atomicity that it does not implement;
-    /// `None` if it implements it. Two entries are inserted with it, and deleted again.
+    /// Tests whether the switch implements an atomicity of requests, by inserting two entries with
+    /// it and deleting them again. Returns the answer with which the switch refuses the atomicity;
+    /// `None` if it implements it.
     pub(crate) async fn refusal_of(
         &mut self,
         atomicity: BatchAtomicity,
@@ -211,19 +215,20 @@ impl P4RuntimeChannel {
         Ok(refusal)
     }
 
-    /// Returns the version of P4Runtime that the switch implements; `None` if it does not say so.
+    /// Returns the version of P4Runtime that the switch implements; `None` if the switch does not
+    /// report it.
     pub(crate) fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
 
-    /// Returns the keys of all entries of the table, as [`key`] makes them.
+    /// Returns the keys of all entries of the table, in the form that [`key`] returns.
     pub(crate) async fn keys(&mut self) -> Result<Vec<Vec<u8>>, DutError> {
         let mut keys = Vec::new();
         self.each_entry(|entry| keys.push(key(entry))).await?;
         Ok(keys)
     }
 
-    /// Reads all entries of the table, and returns their number.
+    /// Reads all entries of the table, and returns how many there are.
     pub(crate) async fn count(&mut self) -> Result<usize, DutError> {
         let mut count = 0;
         self.each_entry(|_| count += 1).await?;
@@ -235,7 +240,7 @@ impl P4RuntimeChannel {
         self.maker.table().direct_counter.is_some()
     }
 
-    /// Reads the direct counters of all entries of the table, and returns their number.
+    /// Reads the direct counters of all entries of the table, and returns how many there are.
     pub(crate) async fn count_counters(&mut self) -> Result<usize, DutError> {
         let mut count = 0;
         let table_entry = Some(self.any_entry());
@@ -251,12 +256,13 @@ impl P4RuntimeChannel {
         Ok(count)
     }
 
-    /// Returns an entry without a key, which selects all entries of the table.
+    /// Returns a table entry without a key, which in a Read request selects all entries of the
+    /// table.
     fn any_entry(&self) -> v1::TableEntry {
         v1::TableEntry { table_id: self.maker.table().id.into(), ..Default::default() }
     }
 
-    /// Reads all entries of the table.
+    /// Reads all entries of the table, and calls `act` with each.
     async fn each_entry(&mut self, mut act: impl FnMut(&v1::TableEntry)) -> Result<(), DutError> {
         self.each(Kind::TableEntry(self.any_entry()), |found| match found {
             // The default entry is no entry that was inserted.
@@ -266,7 +272,8 @@ impl P4RuntimeChannel {
         .await
     }
 
-    /// Reads all entities that are selected. At most one message of the answer is in memory.
+    /// Reads all entities that `selected` selects, and calls `act` with each. Holds only one
+    /// message of the answer in memory at a time.
     async fn each(&mut self, selected: Kind, mut act: impl FnMut(&Kind)) -> Result<(), DutError> {
         let selected = v1::Entity { entity: Some(selected) };
         let mut messages = in_time(self.client.read_stream(vec![selected])).await?;
@@ -276,11 +283,13 @@ impl P4RuntimeChannel {
         Ok(())
     }
 
-    /// Sends the requests of `work` until all are sent, `shape.time` is over, `stop` is set or one
-    /// fails as a whole. At least one window is sent however late this thread runs. Then waits for
-    /// the answers of those that were sent. Returns the record of the answered requests, and the
-    /// entries of those that were not sent. Of several active controllers, the one with the most
-    /// room in its share of the window sends the next request.
+    /// Sends the requests of `work`, and waits for the answers.
+    ///
+    /// Stops sending when all requests are sent, `shape.time` is over, `stop` is set, or a request
+    /// fails as a whole. At least one window of requests is sent, even if this thread is delayed.
+    /// If several controllers are active, the next request is sent by the one with the most room in
+    /// its share of the window. Returns the record of the answered requests, and the entries of
+    /// those that were not sent.
     pub(crate) async fn send(
         &self,
         work: Work<'_>,
@@ -367,8 +376,8 @@ async fn connect(device: &Device) -> Result<Client, DutError> {
     })
 }
 
-/// Becomes the primary of a role. If the role had a primary before, whose election id was higher
-/// than the first one that is tried, a higher one is used.
+/// Becomes the primary of a role. Uses a higher election id than that of an earlier primary of the
+/// role, if there was one.
 async fn arbitrated(
     client: &mut Client,
     role: &str,
@@ -382,7 +391,7 @@ async fn arbitrated(
     }
 }
 
-/// Returns the refusal of a Write of the primary of a role.
+/// Returns the refusal that says that the switch does not let the primary of a role write.
 fn refusal_of_role(role: &str, error: &WriteError) -> Refusal {
     let first = match error {
         WriteError::Updates { refused, .. } => {
@@ -397,7 +406,7 @@ fn refusal_of_role(role: &str, error: &WriteError) -> Refusal {
     Refusal { code, message: format!("{message} (a Write of role {role})"), entry: None }
 }
 
-/// Reads entities.
+/// Reads the entities that `wanted` selects.
 pub(crate) async fn read_entities(
     client: &mut Client,
     wanted: Vec<v1::Entity>,
@@ -405,7 +414,7 @@ pub(crate) async fn read_entities(
     in_time(client.read(wanted)).await
 }
 
-/// Waits for an answer to a Read.
+/// Waits for the answer to a Read request, but not longer than a request may take.
 async fn in_time<T>(answer: impl Future<Output = Result<T, tonic::Status>>) -> Result<T, DutError> {
     let answer = tokio::time::timeout(TIMEOUT, answer).await;
     let answer = answer.map_err(|_| DutError::NoAnswer { what: "Read", patience: TIMEOUT })?;
@@ -415,7 +424,7 @@ async fn in_time<T>(answer: impl Future<Output = Result<T, tonic::Status>>) -> R
     })
 }
 
-/// Writes updates. Returns an error if the switch refuses one.
+/// Writes updates in one request. Returns an error if the switch refuses any of them.
 pub(crate) async fn write_updates(
     client: &mut Client,
     updates: Vec<v1::Update>,
@@ -438,7 +447,7 @@ pub(crate) fn refused_write(error: &WriteError) -> DutError {
     DutError::Request { what: "Write", cause }
 }
 
-/// Appends the messages of the switch that have arrived, without waiting for further ones.
+/// Appends the stream messages that have arrived to `messages`, without waiting for further ones.
 pub(crate) async fn take_messages(
     receiver: &mut StreamReceiver,
     messages: &mut Vec<Message>,
@@ -455,8 +464,8 @@ pub(crate) async fn take_messages(
 }
 
 impl P4RuntimeChannel {
-    /// Makes a trial. Returns it with the share of the schedule's time during which this thread
-    /// ran.
+    /// Runs a trial of the search for the sustained rate. Returns the trial, and the share of the
+    /// schedule's duration in which this thread was running.
     pub(crate) async fn run(
         &self,
         mut trial: Trial,
@@ -520,8 +529,8 @@ impl P4RuntimeChannel {
         Ok((trial, busy.unwrap_or(0.0)))
     }
 
-    /// Returns the positions of the updates that a switch refused, of a request for these entries,
-    /// and why it refused the first.
+    /// Returns the positions of the updates that the switch refused in a request for these entries,
+    /// and the reason for the first of them.
     ///
     /// # Errors
     /// Returns an error if the request failed as a whole.
@@ -549,7 +558,8 @@ impl P4RuntimeChannel {
         Ok((refused.iter().map(|one| one.index).collect(), refusal))
     }
 
-    /// Records a request that ended. Returns an error if the request failed as a whole.
+    /// Adds an answered request to the record of its phase. Returns an error if the request failed
+    /// as a whole.
     fn note(
         &self,
         phase: &mut Phase,
@@ -564,9 +574,9 @@ impl P4RuntimeChannel {
     }
 }
 
-/// Returns the refusal with which a switch says that it does not implement a Write: of the request
-/// as a whole, or of one of its updates. Returns `None` if it accepted the request, or refused
-/// updates for other reasons.
+/// Returns the refusal by which a switch says that it does not implement a kind of Write request.
+/// The refusal may concern the request as a whole or one of its updates. Returns `None` if the
+/// switch accepted the request, or refused updates for other reasons.
 ///
 /// # Errors
 /// Returns an error if the request failed as a whole for another reason.
@@ -588,7 +598,7 @@ fn unimplemented(outcome: Result<(), WriteError>) -> Result<Option<Refusal>, Dut
     Ok(message.map(|message| Refusal { code, message, entry: None }))
 }
 
-/// Returns an atomicity as P4Runtime encodes it.
+/// Converts an atomicity to its value in P4Runtime messages.
 pub(crate) fn wire(atomicity: BatchAtomicity) -> Atomicity {
     match atomicity {
         BatchAtomicity::ContinueOnError => Atomicity::ContinueOnError,
@@ -597,19 +607,19 @@ pub(crate) fn wire(atomicity: BatchAtomicity) -> Atomicity {
     }
 }
 
-/// A request that ended, with its position among all requests.
+/// The outcome of a request, with the request's position in the series.
 struct Ended {
     position: usize,
-    /// The number of the controller that sent it.
+    /// The position of the controller that sent the request.
     controller: usize,
     sent: Duration,
     answered: Duration,
     outcome: Result<(), WriteError>,
 }
 
-/// Finds out whether the device has a primary controller, by a stream without an election id, which
-/// cannot displace the primary (P4Runtime 1.5, section 5.3). Returns the highest election id that
-/// the switch has seen; `None` if it has seen none.
+/// Finds out whether the device has a primary controller. For that, opens a stream without an
+/// election id, which cannot displace the primary (P4Runtime 1.5, section 5.3). Returns the highest
+/// election id that the switch has seen; `None` if it has seen none.
 ///
 /// # Errors
 /// Returns an error if there is a primary, if there is no such device, or if the switch does not

@@ -17,23 +17,28 @@ use crate::outlet::Outlet;
 use crate::tag::Tag;
 use crate::window::{BUSY, Operation, TIMEOUT};
 
-/// The time after which a packet that has not arrived is no longer waited for.
+/// The time after which a packet that has not arrived no longer occupies a place in the window, so
+/// that the next packet is sent.
 const GIVEN_UP: Duration = Duration::from_millis(100);
-/// The time between two packets of a flow whose rule is awaited.
+/// The time without an arrival, after the last packet was sent, after which missing packets count
+/// as lost. It is long because a busy host may hold packets back for a while; these are late, but
+/// not lost.
+const QUIET: Duration = Duration::from_millis(500);
+/// The time between two packets of a flow while the effect of its new rule is awaited.
 const SPACING: Duration = Duration::from_micros(100);
-/// The longest time for which a packet is awaited that the new rule forwards.
+/// The longest time for which the first packet that the new rule forwards is awaited.
 const REACTS: Duration = Duration::from_secs(1);
 
-/// When the next packet of a trial is sent.
+/// The rule by which the next packet of a trial is sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pace {
-    /// A packet is sent as soon as fewer than this number are on their way.
+    /// A packet is sent as soon as fewer than this number are in flight.
     Window(usize),
-    /// Packets are due at even distances, at this number per second.
+    /// Packets are sent evenly spaced, at this number per second.
     Rate(f64),
 }
 
-/// The packets of a trial.
+/// What is sent in a trial: the packet, its direction and its pace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Crossed<'a> {
     pub(super) direction: Direction,
@@ -45,30 +50,30 @@ pub(super) struct Crossed<'a> {
 
 /// The outcome of a trial.
 pub(super) struct Trial {
-    /// The arrivals per second.
+    /// The number of packets that arrived per second.
     pub(super) rate: Option<f64>,
-    /// The times from when packets were due until they arrived.
+    /// The time from when each packet was due until it arrived.
     pub(super) delays: Vec<Duration>,
     pub(super) counts: Counts,
-    /// Whether this program hardly ever had nothing to do.
+    /// Whether this program was the limit, because it was hardly ever idle.
     pub(super) is_limited_here: bool,
-    /// The number of updates that were answered meanwhile.
+    /// The number of updates that were answered while packets were being sent.
     pub(super) updates: u64,
 }
 
-/// Updates during a trial: an entry is inserted and deleted again and again, each time as soon as
-/// the update before is answered.
+/// Updates during a trial: one entry is inserted and deleted again and again, each time as soon as
+/// the previous update is answered.
 struct Churn<'e, E> {
     entry: &'e E,
-    /// Whether the switch has the entry, as far as updates are answered.
+    /// Whether the entry is in the switch, according to the updates answered so far.
     is_there: bool,
-    /// Whether an update waits for its answer.
+    /// Whether an update has not been answered yet.
     waits: bool,
     answered: u64,
 }
 
 impl<E> Churn<'_, E> {
-    /// Returns the next update, unless one waits for its answer.
+    /// Returns the next update; `None` while the previous one is not answered.
     fn next(&mut self) -> Option<Operation> {
         if self.waits {
             return None;
@@ -77,19 +82,20 @@ impl<E> Churn<'_, E> {
         Some(if self.is_there { Operation::Delete } else { Operation::Insert })
     }
 
-    /// Notes that the update is answered.
-    fn answer(&mut self) {
+    /// Records that the pending update is answered. It is counted if `counts` is set, which means
+    /// that packets are still being sent.
+    fn answer(&mut self, counts: bool) {
         if std::mem::take(&mut self.waits) {
             self.is_there = !self.is_there;
-            self.answered += 1;
+            self.answered += u64::from(counts);
         }
     }
 }
 
-/// The messages that a look at the control channel and the interfaces found.
+/// What a check of the control channel and the interfaces found.
 struct Received {
     has_packets: bool,
-    /// Whether the update that was begun last is answered.
+    /// Whether the update that was sent last is answered.
     is_answered: bool,
 }
 
@@ -115,7 +121,7 @@ impl<'a, C: Control> Bench<'a, C> {
         Self { control, outlets, stop, clock, key: rand::rng().random(), next: 0 }
     }
 
-    /// Returns the control channel, for tests to look at.
+    /// Returns the control channel, so that tests can inspect it.
     #[cfg(test)]
     pub(super) fn into_control(self) -> C {
         self.control
@@ -125,7 +131,7 @@ impl<'a, C: Control> Bench<'a, C> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Makes an update, and waits for its answer.
+    /// Updates an entry, and waits for the answer.
     pub(super) async fn request(
         &mut self,
         operation: Operation,
@@ -135,7 +141,7 @@ impl<'a, C: Control> Bench<'a, C> {
         self.settle().await
     }
 
-    /// Waits for the answer to the update that was begun last.
+    /// Waits for the answer to the update that was sent last.
     async fn settle(&mut self) -> Result<(), DutError> {
         let begin = self.clock.now();
         while !self.control.look(&mut |_| {}).await? {
@@ -148,8 +154,8 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(())
     }
 
-    /// Sends packets in one direction for some time, and waits for those that are on their way. With
-    /// `beside`, this entry is inserted and deleted meanwhile, and is not there in the end.
+    /// Sends packets in one direction for some time, and waits for those in flight. With `beside`,
+    /// this entry is inserted and deleted again and again meanwhile, and is deleted at the end.
     pub(super) async fn trial(
         &mut self,
         crossed: Crossed<'_>,
@@ -161,13 +167,21 @@ impl<'a, C: Control> Bench<'a, C> {
         let mut packet = crossed.route.packet.clone();
         let begin = self.clock.now();
         let end = Moment(begin.0.saturating_add(nanos(crossed.time)));
-        let mut idle = 0;
+        // The time for which packets were sent, and that in which there was nothing to do then. In
+        // the end, the wait for missing packets is no sign that this program has time left.
+        let (mut sending, mut idle) = (0, 0);
         let mut last = begin;
+        // The moment after which no packet was sent.
+        let mut sent_all = None;
         loop {
             let now = self.clock.now();
             let goes_on = now < end && !self.is_stopped();
-            if !goes_on && tally.waiting() == 0 {
-                break;
+            if !goes_on {
+                let since = *sent_all.get_or_insert(now);
+                let quiet_since = tally.last_arrival().map_or(since, |last| last.max(since));
+                if tally.missing() == 0 || now.0 >= quiet_since.0.saturating_add(nanos(QUIET)) {
+                    break;
+                }
             }
             let mut has_worked = false;
             if goes_on {
@@ -182,21 +196,24 @@ impl<'a, C: Control> Bench<'a, C> {
             let received = self.receive(crossed, &mut tally).await?;
             has_worked |= received.has_packets;
             if let Some(churn) = churn.as_mut().filter(|_| received.is_answered) {
-                churn.answer();
+                churn.answer(goes_on);
             }
             tally.give_up(Moment(now.0.saturating_sub(nanos(GIVEN_UP))));
             if !has_worked {
                 self.clock.idle();
             }
             let after = self.clock.now();
-            idle += if has_worked { 0 } else { after.0 - last.0 };
+            if goes_on {
+                sending += after.0 - last.0;
+                idle += if has_worked { 0 } else { after.0 - last.0 };
+            }
             last = after;
         }
         let mut updates = 0;
         if let Some(mut churn) = churn {
             if churn.waits {
                 self.settle().await?;
-                churn.answer();
+                churn.answer(false);
             }
             updates = churn.answered;
             if churn.is_there {
@@ -204,17 +221,16 @@ impl<'a, C: Control> Bench<'a, C> {
             }
         }
         self.next = tally.next();
-        let all = last.0 - begin.0;
         Ok(Trial {
             rate: tally.rate(),
             delays: tally.delays(),
             counts: tally.counts(),
-            is_limited_here: idle as f64 <= (1.0 - BUSY) * all as f64,
+            is_limited_here: idle as f64 <= (1.0 - BUSY) * sending as f64,
             updates,
         })
     }
 
-    /// Sends the packets that are due. Returns whether there were any.
+    /// Sends the packets that are due. Returns whether any were sent.
     fn send(
         &mut self,
         crossed: Crossed<'_>,
@@ -282,8 +298,8 @@ impl<'a, C: Control> Bench<'a, C> {
     }
 
     /// Measures the reaction to the first packet of a flow: sends packets of the flow, and writes
-    /// its entry as soon as a packet-in arrives. Returns `None` if the packet-in, the answer or a
-    /// forwarded packet did not arrive within a second, or if the test was stopped before.
+    /// the flow's entry as soon as a packet-in arrives. Returns `None` if the packet-in, the answer
+    /// or a forwarded packet did not arrive within a second, or if the test was stopped before.
     pub(super) async fn reaction(
         &mut self,
         flow: &ReactiveFlow<C::Entry>,
@@ -302,7 +318,8 @@ impl<'a, C: Control> Bench<'a, C> {
         Ok(times.map(|((packet_in, answer), forwarded)| Reaction { packet_in, answer, forwarded }))
     }
 
-    /// Sends packets of a flow until one is forwarded and its entry is answered, or for a second.
+    /// Sends packets of a flow until one is forwarded and the update of the flow's entry is
+    /// answered, but for a second at most. Returns when these steps happened.
     async fn reacts(&mut self, flow: &ReactiveFlow<C::Entry>) -> Result<Times, DutError> {
         let operation = flow.before.as_ref().map_or(Operation::Insert, |_| Operation::Modify);
         let (mut packet, key, first) = (flow.packet.clone(), self.key, self.next);
@@ -345,12 +362,12 @@ impl<'a, C: Control> Bench<'a, C> {
     }
 }
 
-/// The times of a reaction, as far as they have come.
+/// The times of the steps of a reaction, as far as they have happened.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     packet_in: Option<Duration>,
     answer: Option<Duration>,
     forwarded: Option<Duration>,
-    /// Whether the update of the flow's entry was sent.
+    /// Whether the update of the flow's entry has been sent.
     has_begun: bool,
 }

@@ -10,7 +10,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The two directions.
+    /// Both directions.
     pub const ALL: [Self; 2] = [Self::PacketIn, Self::PacketOut];
 
     /// Returns the name that reports give the direction.

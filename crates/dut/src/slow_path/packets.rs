@@ -6,35 +6,37 @@ use p4runtime::proto::v1;
 use crate::live::Wire;
 use crate::tag::TAG;
 
-/// A packet that crosses the control channel.
+/// A packet that crosses the control channel, and the port of the switch that it uses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The port of the switch by which the packet enters, or by which a packet of the controller
-    /// leaves.
+    /// The port of the switch by which the packet enters if it goes to the controller, or leaves if
+    /// it comes from the controller.
     pub port: u32,
-    /// The packet. Its last 16 bytes carry its identity, and the switch does not change them.
+    /// The packet. Its last 16 bytes carry its identity, and the switch must not change them.
     pub packet: Vec<u8>,
 }
 
-/// A flow whose packets go to the controller until an entry forwards them. `E` is an entry of a
-/// table, as the protocol of the switch expresses it.
+/// A flow whose packets go to the controller until the controller writes an entry that forwards
+/// them. `E` is the type of a table entry in the protocol of the switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReactiveFlow<E> {
     /// The port by which the packets enter the switch.
     pub port: u32,
-    /// A packet of the flow. Its last 16 bytes carry its identity.
+    /// A packet of the flow. Its last 16 bytes carry the identity of the packet.
     pub packet: Vec<u8>,
-    /// The entry that sends the packets to the controller, which `entry` replaces by a
-    /// modification. `None` if they go there without an entry, and `entry` is inserted.
+    /// The entry that sends the flow's packets to the controller. The controller modifies it into
+    /// `entry`. `None` if the packets go to the controller without an entry, and `entry` is
+    /// inserted.
     pub before: Option<E>,
-    /// The entry that forwards the packets.
+    /// The entry that forwards the flow's packets.
     pub entry: E,
-    /// The port by which the packets leave then.
+    /// The port by which the packets leave the switch when they are forwarded.
     pub egress: u32,
 }
 
 impl<E> ReactiveFlow<E> {
-    /// Returns the entry of the flow that is inserted first.
+    /// Returns the entry with which the flow begins: the one that sends its packets to the
+    /// controller if there is one, and otherwise the one that forwards them.
     pub(super) fn first_entry(&self) -> &E {
         self.before.as_ref().unwrap_or(&self.entry)
     }
@@ -53,20 +55,20 @@ pub struct Packets<E> {
     pub to_controller: Option<Route>,
     /// The packet that the controller makes the switch send; `None` if there is no such packet.
     pub from_controller: Option<Route>,
-    /// The flows to whose first packets the controller reacts, one after the other, and again from
-    /// the first one on if there are fewer than reactions.
+    /// The flows to whose first packets the controller reacts, one after the other. If more
+    /// reactions are measured than there are flows, the flows are used again from the beginning.
     pub flows: Vec<ReactiveFlow<E>>,
 }
 
 impl<E> Packets<E> {
     /// Returns an entry that can be inserted and deleted while the packets of a route go to the
-    /// controller, since they do not belong to its flow.
+    /// controller, because it belongs to another flow.
     pub(super) fn unrelated_entry(&self, route: &Route) -> Option<&E> {
         let flow = self.flows.iter().rev().find(|flow| !flow.has(route));
         flow.map(ReactiveFlow::first_entry)
     }
 
-    /// Returns whether there is no packet, so that nothing can be measured.
+    /// Returns whether there are no packets at all, so that nothing can be measured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.to_controller.is_none() && self.from_controller.is_none() && self.flows.is_empty()
@@ -76,19 +78,19 @@ impl<E> Packets<E> {
 /// The packets and entries of a measurement over P4Runtime.
 #[derive(Clone, Debug)]
 pub struct Traffic {
-    /// The program from which they were made, which the switch must run.
+    /// The program for which the packets were generated. The switch must run it.
     pub p4info: P4Info,
-    /// The ports that are connected to this machine.
+    /// The ports of the switch that are connected to this machine.
     pub wires: Vec<Wire>,
-    /// The entries that are in the switch during the whole measurement, in the order of
-    /// installation.
+    /// The entries that are in the switch during the whole measurement, in the order of insertion.
     pub beside: Vec<v1::TableEntry>,
-    /// The default entry that sends packets to the controller; `None` if none has to be changed.
+    /// The default entry that makes the switch send packets to the controller; `None` if no default
+    /// entry must be changed.
     pub default_entry: Option<v1::TableEntry>,
     /// The packets.
     pub packets: Packets<v1::TableEntry>,
-    /// The metadata with which packets of the controller leave by the port of their route.
+    /// The metadata of packet-outs that makes packets leave by the port of their route.
     pub metadata: Vec<v1::PacketMetadata>,
-    /// Sentences that say which part cannot be measured and why.
+    /// Sentences that name each part that cannot be measured, and why.
     pub lacks: Vec<String>,
 }

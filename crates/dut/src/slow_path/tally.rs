@@ -1,20 +1,21 @@
-//! The packets of one trial: when they were due, when they arrived, and which are missing.
+//! The record of the packets of one trial: when they were due, when they arrived, and which are
+//! missing.
 
 use std::time::Duration;
 
 use crate::effects::Moment;
 
-/// The fates of the packets of a trial.
+/// How many packets of a trial were sent, lost, reordered and repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of packets that were sent.
     pub sent: u64,
-    /// The number of packets that had not arrived when the trial ended. A trial waits for each
-    /// packet until 100 ms after the moment at which it was due.
+    /// The number of packets that had not arrived when the trial ended. After the last packet was
+    /// sent, a trial goes on until all have arrived, or until none has arrived for half a second.
     pub lost: u64,
-    /// The number of packets that arrived after one that was sent later.
+    /// The number of packets that a packet sent later overtook.
     pub reordered: u64,
-    /// The number of further copies of packets.
+    /// The number of copies of packets that had already arrived.
     pub repeated: u64,
 }
 
@@ -27,17 +28,20 @@ impl Counts {
     }
 }
 
-/// The packets of a trial, which are numbered in the order in which they are sent.
+/// The record of the packets of a trial, which are numbered in the order of their sending.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// The number of the first packet.
     first: u64,
     packets: Vec<Packet>,
-    /// The number of packets that are waited for.
+    /// The number of packets in flight, which count towards the window of a trial. A packet that is
+    /// given up no longer counts.
     waiting: usize,
-    /// The position of the first packet that may be waited for.
+    /// The number of packets that have arrived.
+    arrived: usize,
+    /// The position of the first packet that may still be in flight.
     oldest: usize,
-    /// The greatest position of a packet that has arrived.
+    /// The position of the latest-sent packet among those that have arrived.
     latest: Option<usize>,
     reordered: u64,
     repeated: u64,
@@ -47,7 +51,7 @@ pub(super) struct Tally {
 
 #[derive(Clone, Copy, Debug)]
 struct Packet {
-    /// The moment at which it was due.
+    /// The moment at which the packet was due.
     due: Moment,
     fate: Fate,
 }
@@ -60,12 +64,13 @@ enum Fate {
 }
 
 impl Tally {
-    /// Creates the tally of a trial whose first packet has this number.
+    /// Creates the record of a trial whose first packet has this number.
     pub(super) fn new(first: u64) -> Self {
         Self {
             first,
             packets: Vec::new(),
             waiting: 0,
+            arrived: 0,
             oldest: 0,
             latest: None,
             reordered: 0,
@@ -79,14 +84,14 @@ impl Tally {
         self.first + self.packets.len() as u64
     }
 
-    /// Records that the next packet was sent, which was due at a moment.
+    /// Records that the next packet was sent, and when it was due.
     pub(super) fn sent(&mut self, due: Moment) {
         self.packets.push(Packet { due, fate: Fate::Waiting });
         self.waiting += 1;
     }
 
-    /// Records an arrival. Numbers of other trials are ignored. Returns whether the packet belongs
-    /// to this trial.
+    /// Records the arrival of the packet with this number. Returns whether the packet belongs to
+    /// this trial; others are ignored.
     pub(super) fn arrived(&mut self, number: u64, at: Moment) -> bool {
         let position = number.checked_sub(self.first).map(usize::try_from);
         let Some(Ok(position)) = position else { return false };
@@ -97,6 +102,7 @@ impl Tally {
             return true;
         }
         packet.fate = Fate::Arrived(Duration::from_nanos(at.0.saturating_sub(packet.due.0)));
+        self.arrived += 1;
         self.waiting -= usize::from(before == Fate::Waiting);
         self.reordered += u64::from(self.latest.is_some_and(|latest| position < latest));
         self.latest = self.latest.max(Some(position));
@@ -104,12 +110,22 @@ impl Tally {
         true
     }
 
-    /// Returns the number of packets that are waited for.
+    /// Returns the number of packets that have not arrived.
+    pub(super) fn missing(&self) -> usize {
+        self.packets.len() - self.arrived
+    }
+
+    /// Returns the moment of the last arrival; `None` if no packet has arrived.
+    pub(super) fn last_arrival(&self) -> Option<Moment> {
+        self.end
+    }
+
+    /// Returns the number of packets in flight, without those that were given up.
     pub(super) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Waits no longer for packets that were due before a moment.
+    /// Stops waiting for packets that were due before this moment.
     pub(super) fn give_up(&mut self, before: Moment) {
         while let Some(packet) = self.packets.get_mut(self.oldest) {
             match packet.fate {
@@ -124,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Returns the times from when packets were due until they arrived.
+    /// Returns the time from when each packet was due until it arrived.
     pub(super) fn delays(&self) -> Vec<Duration> {
         let arrived = self.packets.iter().filter_map(|packet| match packet.fate {
             Fate::Arrived(delay) => Some(delay),
@@ -133,19 +149,18 @@ impl Tally {
         arrived.collect()
     }
 
-    /// Returns the arrivals per second in the time from when the first packet was due until the
-    /// last arrival. Returns `None` if no packet arrived, or if no time passed.
+    /// Returns the number of arrivals per second, from when the first packet was due until the last
+    /// arrival. Returns `None` if no packet arrived, or if no time passed.
     pub(super) fn rate(&self) -> Option<f64> {
         let (first, end) = (self.packets.first()?.due, self.end?);
         let time = end.0.checked_sub(first.0).filter(|time| *time > 0)?;
-        Some(self.delays().len() as f64 * 1e9 / time as f64)
+        Some(self.arrived as f64 * 1e9 / time as f64)
     }
 
     pub(super) fn counts(&self) -> Counts {
-        let lost = self.packets.len() - self.delays().len();
         Counts {
             sent: self.packets.len() as u64,
-            lost: lost as u64,
+            lost: self.missing() as u64,
             reordered: self.reordered,
             repeated: self.repeated,
         }

@@ -16,8 +16,9 @@ const SETTINGS: Settings =
 
 /// Measures a switch with two ports. Checks that no flow is left in it.
 fn measured(version: Version, matching: FlowMatch, faults: Faults) -> Measured {
-    let [near, far] = memory::line("in", 1 << 12);
-    let [back, out] = memory::line("out", 1 << 12);
+    // A line in memory drops what it has no room for, and threads may have to wait for a processor.
+    let [near, far] = memory::line("in", 1 << 16);
+    let [back, out] = memory::line("out", 1 << 16);
     let outlets = vec![Outlet::new(1, near), Outlet::new(2, back)];
     let made = MadeSwitch { ports: vec![far, out], ..MadeSwitch::new(version, faults) };
     let mut connects = Connects::new(made);

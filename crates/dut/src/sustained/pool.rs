@@ -1,17 +1,18 @@
-//! The entries of a trial: those that are in the table, and those that can be inserted.
+//! The entries of a trial, divided into those in the table and those that can be inserted.
 
 use std::collections::VecDeque;
 
 use crate::entry_number::EntryNumber;
 use crate::window::Operation;
 
-/// The entries of which none is part of a request that waits for its answer. So no two requests are
-/// about the same entry at the same time, and a switch may process them in any order.
+/// The entries that no unanswered request concerns. Two unanswered requests therefore never concern
+/// the same entry, and the switch may process them in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Pool {
     /// The entries in the table, the oldest first.
     present: VecDeque<EntryNumber>,
-    /// The entries that are not in the table. The one that was deleted first comes first.
+    /// The entries that are not in the table. The one that was deleted the longest time ago comes
+    /// first.
     free: VecDeque<EntryNumber>,
 }
 
@@ -26,8 +27,8 @@ impl Pool {
         self.present.len()
     }
 
-    /// Takes the entries of a request: the oldest ones for a deletion. Returns `None` if there are
-    /// fewer than `batch`.
+    /// Takes the entries for a request out of the pool. A deletion gets the oldest entries in the
+    /// table. Returns `None` if there are fewer than `batch`.
     pub(super) fn take(&mut self, operation: Operation, batch: usize) -> Option<Vec<EntryNumber>> {
         let from = match operation {
             Operation::Insert => &mut self.free,
@@ -36,8 +37,9 @@ impl Pool {
         (from.len() >= batch).then(|| from.drain(..batch).collect())
     }
 
-    /// Takes back the entries of a request that was answered. `refused` are the positions of those
-    /// that the switch refused, in ascending order; they stay where they were.
+    /// Puts the entries of an answered request back into the pool. `refused` has the positions of
+    /// the updates that the switch refused, in ascending order; their entries stay in the table, or
+    /// outside it, as they were.
     pub(super) fn give_back(
         &mut self,
         operation: Operation,

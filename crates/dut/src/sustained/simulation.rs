@@ -1,4 +1,4 @@
-//! Searches in virtual time against made switches of known behaviour.
+//! Tests the search in virtual time, against simulated switches with a known rate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use rand::{Rng, RngExt as _};
 
 use super::pool::Pool;
 use super::trial::{Ended, Request, Step, Trial};
-use super::{Backlogs, Measured, Search, Settings, schedule};
+use super::{Failures, Measured, Search, Settings, Verdict, schedule};
 use crate::entry_number::EntryNumber;
 use crate::transport::Evidence;
 use crate::updates::Limit;
@@ -19,18 +19,18 @@ use crate::window::Refusal;
 const SETTINGS: Settings =
     Settings { batch: 10, window: 8, occupancy: 0, time: Duration::from_secs(1), is_rough: false };
 
-/// A switch with one queue, and the program that measures it.
+/// A simulated switch with one queue, and the program that measures it.
 #[derive(Clone, Copy, Debug)]
 struct Made {
-    /// The updates that it processes in a second; `None` for any number.
+    /// The number of updates that the switch processes per second; `None` for no limit.
     cap: Option<f64>,
-    /// Whether the times of requests are exponentially distributed.
+    /// Whether the processing times of requests are exponentially distributed instead of constant.
     is_random: bool,
-    /// The time to the switch, and back.
+    /// The one-way delay between the program and the switch.
     way: Duration,
-    /// One of this number of updates has no effect, although it is accepted.
+    /// One in this number of updates has no effect, although it is accepted.
     loses: Option<u64>,
-    /// The rate of updates from which on one of a hundred is refused.
+    /// The rate of updates above which one in a hundred is refused.
     refuses_from: f64,
     /// The time that this program needs to send a request.
     own: Duration,
@@ -46,7 +46,7 @@ const PLAIN: Made = Made {
 };
 
 impl Made {
-    /// Makes a trial at a rate.
+    /// Runs a trial at the rate `rate`.
     fn trial(self, rate: f64, estimate: f64, random: &mut ChaCha8Rng) -> Ended {
         let numbers: Vec<EntryNumber> = (0..8_000).map(EntryNumber).collect();
         let (present, free) = numbers.split_at(1000);
@@ -94,8 +94,8 @@ impl Made {
         trial.conclude(busy, wrong)
     }
 
-    /// Searches for the highest rate. The estimate with which it begins is wrong by up to a factor
-    /// of 2.
+    /// Searches for the highest rate. The estimate with which the search begins is wrong by a
+    /// factor of up to 2.
     fn search(self, is_rough: bool, seed: u64) -> Measured {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let real = self.cap.unwrap_or(SETTINGS.batch as f64 / self.own.as_secs_f64());
@@ -114,12 +114,12 @@ impl Made {
     }
 }
 
-/// Returns a random number of the exponential distribution with mean 1.
+/// Returns a random number that is exponentially distributed with mean 1.
 fn exponential(random: &mut impl Rng) -> f64 {
     -(1.0 - random.random::<f64>()).ln()
 }
 
-/// Returns whether the interval of a search has the true rate.
+/// Returns whether the interval that a search found contains the true rate.
 fn holds(measured: &Measured, cap: f64) -> bool {
     let found = &measured.found;
     found.confidence == Some(0.95)
@@ -185,9 +185,64 @@ fn requests_that_are_held_here_do_not_hide_a_long_way() {
         smoothed_round_trips: 200 * way,
         ..Evidence::new(false)
     };
-    let mut backlogs = Backlogs::default();
-    backlogs.note(&ended.observation, ended.away, Some(seen));
-    assert_eq!(backlogs.limit(Some(Limit::Switch)), Some(Limit::Network));
+    let mut failures = Failures::default();
+    failures.note(8000.0, &ended.observation, ended.away, Some(seen));
+    let verdict = failures.verdict(Some(Limit::Switch), None);
+    assert_eq!(verdict, Verdict { limit: Some(Limit::Network), transport: Some(seen) });
+}
+
+/// Returns TCP evidence of a network that is idle.
+fn idle_network() -> Evidence {
+    Evidence {
+        looks: 500,
+        segments_sent: 10_000,
+        segments_arrived: 10_000,
+        round_trip: Some(Duration::from_micros(100)),
+        smoothed_round_trips: 500 * Duration::from_micros(150),
+        ..Evidence::new(false)
+    }
+}
+
+/// The evidence comes from the lowest rates that fail. That the network is full at four times the
+/// switch's rate does not make it the limit.
+#[test]
+fn the_lowest_rates_that_fail_show_which_side_was_the_limit() {
+    let mut random = ChaCha8Rng::seed_from_u64(9);
+    let full = Evidence { looks: 5000, in_network: 5000, ..idle_network() };
+    let mut failures = Failures::default();
+    for (rate, seen) in [(4400.0, idle_network()), (4500.0, idle_network()), (16_000.0, full)] {
+        let ended = PLAIN.trial(rate, 4000.0, &mut random);
+        assert!(ended.observation.falling_behind, "{:?}", ended.observation);
+        failures.note(rate, &ended.observation, ended.away, Some(seen));
+    }
+    let verdict = failures.verdict(Some(Limit::Switch), Some(3900.0));
+    assert_eq!(verdict.limit, Some(Limit::Switch));
+    assert_eq!(verdict.transport.map(|seen| seen.looks), Some(1000));
+    // A trial that failed by chance at a rate that others sustained decides nothing.
+    let mut by_chance = failures.clone();
+    let ended = PLAIN.trial(4400.0, 4000.0, &mut random);
+    by_chance.note(3000.0, &ended.observation, ended.away, Some(full));
+    assert_eq!(by_chance.verdict(Some(Limit::Switch), Some(3900.0)), verdict);
+    // The search itself says when this program was the limit, or no rate failed.
+    for limit in [Some(Limit::Planimeter), None] {
+        let expected = Verdict { limit, transport: None };
+        assert_eq!(failures.verdict(limit, Some(3900.0)), expected);
+    }
+}
+
+#[test]
+fn refusals_at_the_lowest_rate_that_fails_are_the_limit_of_the_switch() {
+    let mut random = ChaCha8Rng::seed_from_u64(10);
+    let refuses = Made { refuses_from: 2500.0, ..PLAIN };
+    let full = Evidence { in_network: 500, ..idle_network() };
+    let mut failures = Failures::default();
+    for rate in [2600.0, 8000.0] {
+        let ended = refuses.trial(rate, 4000.0, &mut random);
+        assert!(ended.observation.loss.is_some_and(|loss| loss > 0.0));
+        failures.note(rate, &ended.observation, ended.away, Some(full));
+    }
+    let verdict = failures.verdict(Some(Limit::Switch), Some(2500.0));
+    assert_eq!(verdict, Verdict { limit: Some(Limit::Switch), transport: None });
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! A trial at one rate, without I/O: requests that are due by a schedule, and what became of them.
+//! A trial at one rate, without I/O: when requests are due and what became of them.
 //!
-//! The due times are fixed beforehand, so a switch that answers late is not offered less. The
-//! number of requests that wait for answers has a limit all the same, because the answers would
-//! otherwise take a multiple of the trial; a request that is due meanwhile is sent as soon as there
-//! is room.
+//! The due times are fixed beforehand, so a switch that answers late is not offered less.
+//! Nevertheless, the number of unanswered requests is limited, because waiting for their answers
+//! would otherwise take several times as long as the trial. A request that becomes due while the
+//! limit is reached is held back, and sent as soon as there is room.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,25 +14,26 @@ use super::pool::Pool;
 use crate::entry_number::EntryNumber;
 use crate::window::{BUSY, Operation, Refusal};
 
-/// The share of the due updates by which a backlog must grow to count as growing.
+/// The growth of the backlog above which it counts as growing, as a share of the updates that are
+/// due meanwhile.
 const GROWTH: f64 = 0.01;
-/// The number of requests by which a backlog may differ between two moments by chance.
+/// The number of requests by which the backlog may differ between two moments by chance.
 const BY_CHANCE: f64 = 2.0;
-/// The delay with which this program may hand over requests.
+/// The delay with which this program may send a due request without counting as the limit.
 const LATE: Duration = Duration::from_millis(2);
 
-/// The schedule of a trial.
+/// When the requests of a trial are due.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// The updates per second.
+    /// The rate at which updates are due, in updates per second.
     pub(super) rate: f64,
     /// The number of updates in a request.
     pub(super) batch: usize,
-    /// The time before the window in which answers are measured.
+    /// The duration of the warm-up before the window in which answers are measured.
     pub(super) warm_up: Duration,
-    /// The length of that window, with which the schedule ends.
+    /// The duration of the window in which answers are measured. The schedule ends with it.
     pub(super) window: Duration,
-    /// The largest number of requests that wait for answers at the same time.
+    /// The largest number of requests that may be unanswered at the same time.
     pub(super) most: usize,
 }
 
@@ -45,12 +46,12 @@ impl Schedule {
         self.warm_up + self.window / 2
     }
 
-    /// Returns the time at which a request is due.
+    /// Returns the time at which the request with this number is due.
     fn due(&self, request: usize) -> Duration {
         Duration::from_secs_f64(request as f64 * self.batch as f64 / self.rate)
     }
 
-    /// Returns the number of updates that are due until a time.
+    /// Returns the number of updates that are due by a time.
     fn due_until(&self, time: Duration) -> f64 {
         ((time.as_secs_f64() * self.rate / self.batch as f64).floor() + 1.0) * self.batch as f64
     }
@@ -59,62 +60,62 @@ impl Schedule {
 /// A request that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// The number of the request in the trial.
+    /// The number of the request within the trial.
     pub(crate) position: usize,
     pub(crate) operation: Operation,
     pub(crate) numbers: Vec<EntryNumber>,
 }
 
-/// The next action of the sender of a trial.
+/// What the sender of a trial must do next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// It sends a request.
+    /// Send this request.
     Send(Request),
-    /// It waits for answers, but not beyond this time since the start of the trial.
+    /// Wait for answers, but not beyond this time since the start of the trial.
     WaitUntil(Duration),
-    /// It waits for an answer.
+    /// Wait for an answer, however long it takes.
     Await,
-    /// All requests are answered, and none is due.
+    /// Nothing: all requests are answered, and none is due.
     End,
 }
 
-/// A request that waits for its answer.
+/// A request that is not answered yet.
 #[derive(Debug)]
 struct Flying {
     operation: Operation,
     numbers: Vec<EntryNumber>,
-    /// The moment from which the response time counts: that of the sending, or that at which the
-    /// request was due if there was no room for it then.
+    /// The start of the response time: when the request was sent or, if it was held back because
+    /// the limit of unanswered requests was reached, when it was due.
     from: Duration,
     /// The time at which the request was handed to the connection.
     sent: Duration,
     is_held: bool,
 }
 
-/// An answer, and the time for which it was waited.
+/// The answer to a request, with the times that the request took.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
     at: Duration,
     response: Duration,
-    /// The time since the request was handed to the connection. A request that was held here had
-    /// waited before that.
+    /// The time from the sending of the request to the answer. It does not include the time for
+    /// which this program held the request back.
     away: Duration,
     updates: usize,
 }
 
-/// A trial under way.
+/// A trial in progress.
 #[derive(Debug)]
 pub(crate) struct Trial {
     schedule: Schedule,
     pool: Pool,
     /// The number of the next request.
     next: usize,
-    /// Whether the next request was due when there was no room for it.
+    /// Whether the next request became due while the limit of unanswered requests was reached.
     is_held: bool,
-    /// Whether any request was.
+    /// Whether any request of the trial has been held back like that.
     was_held: bool,
-    /// The last time until which there was no room for a due request. All requests that were due
-    /// by then were held, also those that are sent after the next.
+    /// The latest time at which a due request had to be held back. All requests that were due by
+    /// then were held back, even if several of them are still to be sent.
     no_room_until: Option<Duration>,
     is_stopped: bool,
     flying: BTreeMap<usize, Flying>,
@@ -122,8 +123,8 @@ pub(crate) struct Trial {
     sent: usize,
     refused: usize,
     refusal: Option<Refusal>,
-    /// The shortest delay with which this program sent a request in the second half of the window,
-    /// although there was room for it.
+    /// The shortest delay between the due time and the sending of a request in the second half of
+    /// the window. Requests that were held back do not count.
     own_delay: Option<Duration>,
 }
 
@@ -134,8 +135,8 @@ pub(crate) struct Ended {
     pub(super) pool: Pool,
     /// The first update that the switch refused.
     pub(super) refusal: Option<Refusal>,
-    /// The mean time from the handing over of a request until its answer, in seconds; `None`
-    /// without answers.
+    /// The mean time from the sending of a request to its answer, in seconds; `None` without
+    /// answers.
     pub(super) away: Option<f64>,
 }
 
@@ -158,22 +159,22 @@ impl Trial {
         }
     }
 
-    /// Returns the entries of which no request waits for its answer.
+    /// Returns the entries that no unanswered request concerns.
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Returns the time at which the schedule ends.
+    /// Returns the time at which the schedule ends, counted from the start of the trial.
     pub(crate) fn end(&self) -> Duration {
         self.schedule.end()
     }
 
-    /// Sends no further request.
+    /// Ends the sending of requests.
     pub(crate) fn stop(&mut self) {
         self.is_stopped = true;
     }
 
-    /// Returns what to do at a time since the start of the trial.
+    /// Returns what the sender must do at the time `now` since the start of the trial.
     pub(crate) fn step(&mut self, now: Duration) -> Step {
         let due = self.schedule.due(self.next);
         let end = self.schedule.end();
@@ -208,8 +209,9 @@ impl Trial {
         Step::Send(Request { position, operation, numbers })
     }
 
-    /// Takes the entries of the next request. Insertions and deletions alternate, unless all
-    /// requests are answered and refusals have left too few entries for one of them.
+    /// Takes the operation and the entries of the next request. Insertions and deletions alternate.
+    /// The only exception is when all requests are answered and refusals have left too few entries
+    /// for the operation whose turn it is.
     fn take(&mut self) -> Option<(Operation, Vec<EntryNumber>)> {
         let [next, other] = match self.next.is_multiple_of(2) {
             true => [Operation::Insert, Operation::Delete],
@@ -223,7 +225,7 @@ impl Trial {
         self.pool.take(other, batch).map(|numbers| (other, numbers))
     }
 
-    /// Records the time at which a request was handed to the connection.
+    /// Records when the request with this number was handed to the connection.
     pub(crate) fn handed_over(&mut self, position: usize, now: Duration) {
         let Some(flying) = self.flying.get_mut(&position) else { return };
         flying.sent = now;
@@ -232,8 +234,9 @@ impl Trial {
         }
     }
 
-    /// Records the answer to a request. `refused` are the positions of the updates that the switch
-    /// refused, in ascending order, and `refusal` is the first of them.
+    /// Records the answer to the request with this number. `refused` has the positions of the
+    /// updates that the switch refused, in ascending order, and `refusal` is the reason for the
+    /// first of them.
     pub(crate) fn answered(
         &mut self,
         position: usize,
@@ -254,8 +257,9 @@ impl Trial {
         self.answers.push(Answer { at, response, away, updates: numbers.len() });
     }
 
-    /// Ends the trial. `busy` is the share of the schedule's time in which this program's thread
-    /// ran, and `wrong` the number of entries that the switch has too many or too few in the end.
+    /// Ends the trial and evaluates it. `busy` is the share of the schedule's duration in which
+    /// this program's thread was running. `wrong` is the number of entries by which the table
+    /// differs from what it should contain.
     pub(crate) fn conclude(mut self, busy: f64, wrong: usize) -> Ended {
         self.answers.sort_by_key(|answer| answer.at);
         let Schedule { rate, warm_up, window, .. } = self.schedule;
@@ -291,9 +295,9 @@ impl Trial {
         Ended { observation, pool: self.pool, refusal: self.refusal, away }
     }
 
-    /// Returns whether the updates without an answer became more: whether their least number in the
-    /// second half of the window exceeds that in the first. A pause of the switch from which it
-    /// recovers does not count.
+    /// Returns whether the number of unanswered updates kept growing: whether its minimum in the
+    /// second half of the window exceeds its minimum in the first half. A pause from which the
+    /// switch recovers does not count.
     fn is_growing(&self) -> bool {
         let Schedule { rate, batch, warm_up, window, .. } = self.schedule;
         let (middle, end) = (self.schedule.middle(), self.schedule.end());
@@ -317,14 +321,15 @@ impl Trial {
     }
 }
 
-/// Returns the mean of a time of each answer, in seconds; `None` without answers.
+/// Returns the mean of a time that `time` takes from each answer, in seconds; `None` without
+/// answers.
 fn mean(answers: &[Answer], time: fn(&Answer) -> Duration) -> Option<f64> {
     let times: Vec<f64> = answers.iter().map(|answer| time(answer).as_secs_f64()).collect();
     statistics::mean(&times)
 }
 
-/// Returns the updates per second from the first to the last of some answers. The updates of the
-/// first answer were processed before it.
+/// Returns the rate at which updates were answered between the first and the last answer. The
+/// updates of the first answer do not count, because they were processed before that time.
 fn received(answers: &[Answer]) -> f64 {
     let [first, rest @ .., last] = answers else { return 0.0 };
     let updates: usize = rest.iter().chain([last]).map(|answer| answer.updates).sum();

@@ -1,7 +1,7 @@
-//! An OpenFlow switch of known behaviour, with the faults that a test sets.
+//! A simulated OpenFlow switch, with the faults that a test sets.
 //!
-//! Tables, statistics and packets are those of the emulated switch. The faults are made by a thread
-//! that holds messages and answers back, or drops them.
+//! Tables, statistics and packets are those of the emulated switch in the crate `openflow_switch`.
+//! The faults are made by a thread that delays or drops messages and answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -17,52 +17,54 @@ use packetio::{BURST, Burst, Port};
 
 use crate::watch::Watch;
 
-/// The pause when neither a message nor a packet has arrived.
+/// The pause of the thread when neither a message nor a packet has arrived.
 const PAUSE: Duration = Duration::from_micros(20);
 
-/// The faults of a switch.
+/// The faults of a simulated switch.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Faults {
-    /// The time after which flow-mods take effect. Barrier replies do not wait for it.
+    /// The time after which flow-mods take effect. Barrier replies are sent earlier, without
+    /// waiting for that.
     pub(crate) early: Duration,
-    /// The largest number of flow-mods that the switch processes in a second. `None` sets no
-    /// limit.
+    /// The largest number of flow-mods that the switch processes per second; `None` for no limit.
     pub(crate) rate: Option<f64>,
-    /// One of this number of insertions is dropped without an error; `None` if none is.
+    /// One in this number of insertions is dropped without an error; `None` if none is.
     pub(crate) loses: Option<u64>,
-    /// Whether errors are sent after the next barrier reply.
+    /// One in this number of deletions is dropped without an error; `None` if none is.
+    pub(crate) loses_deletions: Option<u64>,
+    /// Whether errors are sent too late, after the next barrier reply.
     pub(crate) has_late_errors: bool,
-    /// The largest number of packet-ins that the switch sends in a second. `None` sets no limit.
+    /// The largest number of packet-ins that the switch sends per second; `None` for no limit.
     pub(crate) packet_in_rate: Option<f64>,
-    /// One of this number of packet-ins is dropped; `None` if none is.
+    /// One in this number of packet-ins is dropped; `None` if none is.
     pub(crate) loses_packet_ins: Option<u64>,
-    /// One of this number of packet-ins is sent twice; `None` if none is.
+    /// One in this number of packet-ins is sent twice; `None` if none is.
     pub(crate) copies_packet_ins: Option<u64>,
-    /// The time before their end at which timeouts take effect.
+    /// The time by which timeouts take effect too early.
     pub(crate) expires_before: Duration,
-    /// Whether the switch sends no message when it removes an entry because of a timeout.
+    /// Whether the switch omits the message about an entry that a timeout removes.
     pub(crate) is_silent_on_expiry: bool,
-    /// The time for which an answer to a request for statistics is repeated; `None` to make each
-    /// answer anew.
+    /// The time for which the switch repeats an earlier answer to a request for statistics; `None`
+    /// if it always answers with current values.
     pub(crate) copies_statistics: Option<Duration>,
-    /// Whether the switch drops the packet that arrives next after each flow-mod.
+    /// Whether the switch drops the next packet that arrives after each flow-mod.
     pub(crate) loses_packet_after_flow_mod: bool,
-    /// The time for which an answer to a request for statistics keeps the switch from everything
-    /// else.
+    /// The time for which a request for statistics keeps the switch from doing anything else.
     pub(crate) statistics_take: Duration,
 }
 
-/// A switch that connects to a controller when the controller listens.
+/// A simulated switch, which connects as soon as the controller listens.
 pub(crate) struct MadeSwitch {
     pub(crate) version: Version,
     /// The number of flows that the table holds.
     pub(crate) table_size: u32,
     pub(crate) faults: Faults,
-    /// Flow-mods of another controller, which the switch carries out before the first request.
+    /// Flow-mods of another controller, which the switch carries out before the first request of
+    /// the measurement.
     pub(crate) others: Vec<Vec<u8>>,
-    /// The ports, numbered from 1.
+    /// The ports of the switch, numbered from 1.
     pub(crate) ports: Vec<Port>,
-    /// The number of its connections, of which those beside the first take flow-mods too.
+    /// The number of connections that the switch opens. Flow-mods are accepted over all of them.
     pub(crate) connections: usize,
 }
 
@@ -73,10 +75,11 @@ impl MadeSwitch {
     }
 }
 
-/// Starts a switch when the measurement listens.
+/// An observer of the measurement that starts the switch when the controller listens.
 pub(crate) struct Connects {
     made: Option<MadeSwitch>,
-    /// The thread of the switch, which returns the number of flows that the switch has in the end.
+    /// The thread of the switch, which returns the number of flows that are left in the switch at
+    /// the end.
     thread: Option<JoinHandle<usize>>,
 }
 
@@ -85,7 +88,8 @@ impl Connects {
         Self { made: Some(made), thread: None }
     }
 
-    /// Waits until the connection is closed, and returns the number of flows that the switch has.
+    /// Waits until the connection is closed, and returns the number of flows that are left in the
+    /// switch.
     pub(crate) fn flows_left(self) -> usize {
         self.thread.expect("the switch has connected").join().expect("it does not panic")
     }
@@ -100,31 +104,33 @@ impl Watch for Connects {
     }
 }
 
-/// A switch that serves its controller.
+/// A simulated switch that is connected to its controller.
 struct Serving {
     switch: OpenFlowSwitch,
     socket: TcpStream,
     made: MadeSwitch,
     began: Instant,
-    /// The flow-mods that have not taken effect yet, and when they do.
+    /// The flow-mods that have not taken effect, with the times at which they will.
     waiting: VecDeque<(Instant, Vec<u8>)>,
-    /// The errors that are sent after the next barrier reply.
+    /// The errors that are held back until after the next barrier reply.
     held: Vec<u8>,
-    /// The moment at which the switch can process another flow-mod.
+    /// The time at which the switch can process the next flow-mod.
     free_at: Instant,
     insertions: u64,
+    deletions: u64,
     packet_ins: u64,
-    /// The answers to requests for statistics, by the requests without their transaction ids.
+    /// The latest answers to requests for statistics, by the bytes of the request without its
+    /// transaction id.
     copies: HashMap<Vec<u8>, (Instant, Vec<u8>)>,
     out: Vec<u8>,
-    /// Whether the next packet is dropped.
+    /// Whether the next packet that arrives is dropped.
     drops_next: bool,
     further: Vec<Further>,
 }
 
-/// A further connection.
+/// A further connection of the switch.
 struct Further {
-    /// A switch without flows, which answers all messages but flow-mods.
+    /// A switch without flows that answers all messages except flow-mods.
     answering: OpenFlowSwitch,
     socket: TcpStream,
     framer: Framer,
@@ -169,6 +175,7 @@ impl Serving {
             held: Vec::new(),
             free_at: now,
             insertions: 0,
+            deletions: 0,
             packet_ins: 0,
             copies: HashMap::new(),
             out,
@@ -205,8 +212,8 @@ impl Serving {
         }
     }
 
-    /// Serves the further connections, which share the flows of the first. Returns whether any of
-    /// them had messages.
+    /// Serves the further connections, which share the flows of the first. Returns whether any
+    /// message had arrived.
     fn serve_further(&mut self) -> bool {
         let (mut had_some, mut chunk) = (false, [0; 1 << 16]);
         for mut one in std::mem::take(&mut self.further) {
@@ -268,10 +275,17 @@ impl Serving {
                 }
                 let command = FlowMod::new_checked(frame).expect("a flow-mod").command();
                 self.insertions += u64::from(command == FlowModCommand::ADD);
-                let is_lost = faults.loses.is_some_and(|each| {
-                    command == FlowModCommand::ADD && self.insertions.is_multiple_of(each)
-                });
-                if is_lost {
+                self.deletions += u64::from(command == FlowModCommand::DELETE_STRICT);
+                let is_lost = |each: Option<u64>, of: FlowModCommand, count: u64| {
+                    each.is_some_and(|each| command == of && count.is_multiple_of(each))
+                };
+                if is_lost(faults.loses, FlowModCommand::ADD, self.insertions)
+                    || is_lost(
+                        faults.loses_deletions,
+                        FlowModCommand::DELETE_STRICT,
+                        self.deletions,
+                    )
+                {
                     return;
                 }
                 if faults.early > Duration::ZERO {
@@ -309,7 +323,8 @@ impl Serving {
         }
     }
 
-    /// Returns the type of requests for statistics, if their answers are copied.
+    /// Returns the message type of requests for statistics if earlier answers are repeated;
+    /// otherwise `None`.
     fn copied_type(&self) -> Option<MessageType> {
         self.made.faults.copies_statistics.map(|_| self.statistics_type())
     }
@@ -322,8 +337,8 @@ impl Serving {
         }
     }
 
-    /// Answers a request for statistics as an equal one was answered before, if that is not too
-    /// long ago.
+    /// Answers a request for statistics with the answer to an equal earlier request, if that is
+    /// recent enough.
     fn answer_with_copy(&mut self, frame: &[u8]) {
         const XID: std::ops::Range<usize> = 4..8;
         let key = [&frame[..XID.start], &frame[XID.end..]].concat();
@@ -352,7 +367,8 @@ impl Serving {
         }
     }
 
-    /// Removes entries whose timeouts are over, which the emulated switch does once a second.
+    /// Removes the entries whose timeouts have expired, as the emulated switch does once per
+    /// second.
     fn expire(&mut self) {
         let Faults { expires_before, is_silent_on_expiry, .. } = self.made.faults;
         let (now, start) = (self.now() + expires_before.as_nanos() as u64, self.out.len());
@@ -362,7 +378,7 @@ impl Serving {
         }
     }
 
-    /// Lets flow-mods take effect that have waited for their time.
+    /// Applies the delayed flow-mods whose time has come.
     fn take_effect(&mut self) {
         let now = Instant::now();
         while self.waiting.front().is_some_and(|(due, _)| *due <= now) {

@@ -1,4 +1,4 @@
-//! Virtual time: a clock that goes on only when it is read.
+//! A virtual clock that advances only when it is read.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,15 +7,15 @@ use std::time::Duration;
 use crate::clock::{Clock, nanos};
 use crate::effects::Moment;
 
-/// The time that each reading of the clock takes.
+/// The time by which each reading advances the clock.
 pub(crate) const TICK: Duration = Duration::from_micros(5);
 
-/// A clock that goes on by [`TICK`] with each reading. Clones show the same time.
+/// A clock that advances by [`TICK`] with each reading. Clones share the same time.
 #[derive(Clone, Default)]
 pub(crate) struct Ticking(Rc<Cell<u64>>);
 
 impl Ticking {
-    /// Returns the present time in nanoseconds, without making it go on.
+    /// Returns the present time in nanoseconds, without advancing it.
     pub(crate) fn reading(&self) -> u64 {
         self.0.get()
     }

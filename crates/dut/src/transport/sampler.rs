@@ -1,4 +1,4 @@
-//! A thread that looks at the connections to the switch while requests wait for answers.
+//! A thread that observes the TCP connections to the switch while requests wait for answers.
 
 use std::io;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use measuring::tcp::{Addresses, Connection, Lookup};
 
 use super::Evidence;
 
-/// The time between two looks. A look takes some microseconds.
+/// The time between two observations, each of which takes a few microseconds.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// The thread. It ends when this value is dropped.
+/// The observing thread, which ends when this value is dropped.
 pub(crate) struct Sampler {
     over: Over,
     thread: JoinHandle<io::Result<Option<Evidence>>>,
 }
 
-/// Ends the thread when it is dropped.
+/// A flag that ends the thread when it is dropped.
 struct Over(Arc<AtomicBool>);
 
 impl Drop for Over {
@@ -28,7 +28,7 @@ impl Drop for Over {
     }
 }
 
-/// A connection that is looked at.
+/// A TCP connection that is observed.
 struct Watched {
     lookup: Lookup,
     first: Connection,
@@ -36,8 +36,8 @@ struct Watched {
 }
 
 impl Sampler {
-    /// Begins to look at connections. Returns `None` if the system does not start a thread; then
-    /// there is no evidence.
+    /// Starts to observe connections. Returns `None` if the system cannot start a thread; there is
+    /// no evidence then.
     pub(crate) fn start(connections: Vec<Addresses>) -> Option<Self> {
         let over = Arc::new(AtomicBool::new(false));
         let is_over = Arc::clone(&over);
@@ -46,8 +46,8 @@ impl Sampler {
         Some(Self { over: Over(over), thread })
     }
 
-    /// Ends the thread. Returns what it saw; `None` if the kernel does not tell, or if a connection
-    /// has ended.
+    /// Ends the thread, and returns its observations. Returns `None` if the kernel does not report
+    /// them, or if a connection has ended.
     pub(crate) fn end(self) -> Option<Evidence> {
         let Self { over, thread } = self;
         drop(over);
@@ -56,7 +56,7 @@ impl Sampler {
     }
 }
 
-/// Looks at connections until `over` is set. Returns `None` if one of them is not there.
+/// Observes connections until `over` is set. Returns `None` if one of them does not exist.
 fn watch(connections: &[Addresses], over: &AtomicBool) -> io::Result<Option<Evidence>> {
     let mut watched = Vec::new();
     for addresses in connections {
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a connected pair of sockets, and the addresses of the first.
+    /// Returns a connected pair of sockets, with the addresses of the first.
     fn pair() -> (TcpStream, TcpStream, Addresses) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("an address");

@@ -81,6 +81,17 @@ fn a_queue_in_the_network_makes_round_trips_long_and_holds_segments() {
 }
 
 #[test]
+fn a_queue_that_never_empties_is_in_the_network_though_requests_wait_longer_at_the_switch() {
+    let smoothed = |each| 100 * Duration::from_millis(each);
+    let queue = Evidence { smoothed_round_trips: smoothed(2), in_flight: 75, ..evidence() };
+    assert_eq!(side(queue), Side::Network);
+    assert_eq!(side(Evidence { in_flight: 74, ..queue }), Side::Switch);
+    // A smoothed round trip of less than ten times the shortest one is no standing queue.
+    let long = Evidence { round_trip: Some(Duration::from_micros(223)), ..queue };
+    assert_eq!(side(long), Side::Switch);
+}
+
+#[test]
 fn answers_that_others_overtake_leave_the_side_open() {
     assert_eq!(side(Evidence { out_of_order: 100, ..evidence() }), Side::Unknown);
     assert_eq!(side(Evidence { out_of_order: 5, ..evidence() }), Side::Switch);
@@ -104,7 +115,7 @@ fn answers_that_are_not_read_wait_for_this_program() {
 }
 
 #[test]
-fn few_looks_accuse_nobody() {
+fn few_looks_do_not_decide_which_side_was_the_limit() {
     let few = Evidence { looks: 4, in_network: 4, window_closed: 4, ..evidence() };
     assert_eq!(side(few), Side::Unknown);
     let lossy = Evidence { looks: 4, out_of_order: 200, ..evidence() };

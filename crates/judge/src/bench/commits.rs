@@ -1,4 +1,4 @@
-//! The commits of pipelines on the bench.
+//! Commits pipelines on the bench.
 
 use protos::v1::{
     self, forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
@@ -26,12 +26,12 @@ pub(super) fn commit(
 }
 
 impl Bench {
-    /// Returns the pipeline that the device runs, to be committed with another cookie. It is
-    /// committed again as it was when the attempt has ended.
+    /// Returns the pipeline that the device runs, with another cookie, so that an attempt can
+    /// commit it. After the attempt, the original is committed again.
     ///
     /// # Errors
-    /// Not applicable if the user did not permit it, or if the device does not return its program
-    /// and the user did not give it.
+    /// Not applicable if the user did not permit commits, or if the device does not return its
+    /// program and the user did not give it.
     pub(crate) fn committable(&mut self) -> Result<v1::ForwardingPipelineConfig, Fault> {
         if !self.means.commits {
             return Err(Fault::NotApplicable(
@@ -63,7 +63,7 @@ impl Bench {
         Ok(v1::ForwardingPipelineConfig { cookie: Some(Cookie { cookie }), ..config })
     }
 
-    /// Commits the pipeline again that the device ran before. Returns why that failed.
+    /// Commits the pipeline again that the device ran before. Returns the reason if that fails.
     pub(super) fn put_back(&mut self, config: v1::ForwardingPipelineConfig) -> Result<(), String> {
         let request = commit(self.device_id(), self.election_id, config);
         let code = self.channel.set_pipeline(request).map_err(|lost| lost.0)?;

@@ -1,5 +1,5 @@
-//! The packets of the bench: those that are sent into ports of the device, that leave it, and that
-//! it sends to the controller.
+//! Sends packets of the bench into ports of the device, and receives packets from its ports and
+//! from its stream to the controller.
 
 use std::time::{Duration, Instant};
 
@@ -14,16 +14,16 @@ use crate::demands::{Fault, demand, lacks};
 use crate::entities::{bytes, largest};
 use crate::subject::Param;
 
-/// The time for which a packet is awaited that may come.
+/// The time to wait for a packet that the device may or may not send.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// The time between two looks for packets.
+/// The pause between two checks for packets.
 const PAUSE: Duration = Duration::from_millis(10);
-/// The words at the end of each packet, by which it is recognised.
+/// The last bytes of each packet of the bench, by which the bench recognises it.
 const MARK: &[u8] = b"planimeter conformance";
-/// The length of a packet.
+/// The length of the packets of the bench.
 const LENGTH: usize = 100;
 
-/// The metadata field by which a program takes the port of a packet-out.
+/// The metadata field of packet-outs that selects the output port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EgressField {
     pub(crate) id: u32,
@@ -31,11 +31,11 @@ pub(crate) struct EgressField {
 }
 
 impl Bench {
-    /// Sends packets of several kinds into the ports of the device, until a message comes to the
-    /// primary that `pick` takes.
+    /// Sends packets of several kinds into the ports of the device, until `pick` returns a value
+    /// for a message that the primary receives. Returns that value.
     ///
     /// # Errors
-    /// Not applicable if there are no ports, or if no packet brings such a message.
+    /// Not applicable if there are no ports, or if no packet causes such a message.
     pub(crate) fn provoke<T>(
         &mut self,
         what: &str,
@@ -54,7 +54,8 @@ impl Bench {
         )))
     }
 
-    /// Returns the next message to the primary that `pick` takes, if one comes in time.
+    /// Returns the first value that `pick` returns for a message to the primary, or `None` if there
+    /// is no such message within `time`.
     pub(crate) fn heard_within<T>(
         &mut self,
         time: Duration,
@@ -89,8 +90,8 @@ impl Bench {
         }
     }
 
-    /// Returns the metadata field by which the program takes the port of a packet-out: that with
-    /// which a packet-out leaves by one of the ports.
+    /// Returns the metadata field of packet-outs that selects the output port. The field is found
+    /// by trial: if it is set in a packet-out, the packet leaves by one of the ports.
     ///
     /// # Errors
     /// Not applicable if there are no ports, or if no packet-out leaves by one.
@@ -114,7 +115,7 @@ impl Bench {
         Err(Fault::NotApplicable("no packet-out left by a port".to_owned()))
     }
 
-    /// Returns a packet-out to a port. Its other metadata is 0.
+    /// Returns a packet-out that leaves by the port in `egress`. All other metadata fields are 0.
     pub(crate) fn packet_out_by(&self, egress: EgressField) -> v1::PacketOut {
         let value = |id: u32| if id == egress.id { egress.port } else { 0 };
         let metadata = self.subject.packet_out.iter().map(|field| v1::PacketMetadata {
@@ -125,7 +126,7 @@ impl Bench {
         v1::PacketOut { payload: Bytes::from(payload), metadata: metadata.collect() }
     }
 
-    /// Returns the ports by which a packet of the bench leaves the device within a while.
+    /// Returns the ports by which packets of the bench leave the device within [`PATIENCE`].
     pub(crate) fn left_by(&mut self) -> Result<Vec<u32>, Fault> {
         let end = Instant::now() + PATIENCE;
         let mut ports = Vec::new();
@@ -166,7 +167,8 @@ impl Bench {
     }
 }
 
-/// Demands that a packet-in has each metadata field once, with a value of its width (16.1).
+/// Demands that a packet-in has each metadata field exactly once, with a value of the right width
+/// (16.1).
 pub(crate) fn check_packet_in(fields: &[Param], packet: &v1::PacketIn) -> Result<(), Fault> {
     demand(packet.metadata.len() == fields.len(), || {
         format!("a packet-in has {} fields, and the P4Info {}", packet.metadata.len(), fields.len())
@@ -192,8 +194,8 @@ pub(crate) fn check_packet_in(fields: &[Param], packet: &v1::PacketIn) -> Result
     Ok(())
 }
 
-/// Returns packets of the kinds that programs send to their controllers: of the EtherType for
-/// experiments, an ARP request, one of the Link Layer Discovery Protocol, and UDP over IPv4.
+/// Returns one packet of each kind that programs often send to their controllers: one with an
+/// EtherType for experiments, an ARP request, an LLDP packet, and a UDP packet over IPv4.
 pub(crate) fn packets() -> [Vec<u8>; 4] {
     const BROADCAST: [u8; 6] = [0xff; 6];
     const LLDP: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
@@ -210,7 +212,7 @@ pub(crate) fn packets() -> [Vec<u8>; 4] {
     ]
 }
 
-/// Returns an Ethernet packet that ends with the mark.
+/// Returns an Ethernet packet that ends with `MARK`.
 fn packet(destination: [u8; 6], ether_type: u16, headers: &[u8]) -> Vec<u8> {
     const SOURCE: [u8; 6] = [0x02, 0x50, 0x4c, 0x41, 0x4e, 0x04];
     let mut packet = [&destination[..], &SOURCE, &ether_type.to_be_bytes(), headers].concat();

@@ -1,4 +1,5 @@
-//! What a device takes of the entities that are made here, which its P4Info does not say.
+//! Finds out by trial which features of its program the device supports, beyond what the P4Info
+//! says.
 
 use constraints::Goal;
 use protos::v1;
@@ -10,12 +11,13 @@ use crate::demands::Fault;
 use crate::entities::{self, delete, of_entry};
 use crate::subject::Table;
 
-/// The number of entries that are sought for a table with a constraint.
+/// The number of seeds with which the search for an entry that satisfies a table's constraint is
+/// repeated.
 const SEEDS: u64 = 16;
 
 impl Bench {
-    /// Finds out which tables take the entries that are made here. A device may refuse values for
-    /// reasons that the P4Info does not state.
+    /// Finds out which tables accept generated entries, by inserting one into each. A device may
+    /// refuse values for reasons that the P4Info does not state.
     pub(super) fn try_tables(&mut self) {
         for table in self.subject.tables.clone().into_iter().filter(Table::takes_entries) {
             let entry = self.entry(&table);
@@ -28,12 +30,12 @@ impl Bench {
         }
     }
 
-    /// Returns the identifiers of the tables that take entries.
+    /// Returns the identifiers of the tables that accept generated entries.
     pub(crate) fn usable(&self) -> &[u32] {
         &self.usable
     }
 
-    /// Returns whether the device replicates packets to port 1.
+    /// Returns whether the device accepts a multicast group that replicates packets to port 1.
     pub(crate) fn replicates(&mut self) -> bool {
         let group = entities::multicast_group(430, entities::replicas([1]));
         let request = self.write_request(vec![entities::insert(group)]);
@@ -43,11 +45,11 @@ impl Bench {
         is_taken
     }
 
-    /// Returns whether the device takes an entry of a table that satisfies the table's constraint, if
-    /// there is one, and refers to what is there.
+    /// Tries whether the device accepts an entry of a table. The entry satisfies the table's
+    /// constraint, if it has one, and refers only to entities that exist.
     ///
     /// # Errors
-    /// Returns the reason if it does not, or if no such entry was found.
+    /// Returns the reason if the device refuses the entry, or if no such entry was found.
     pub(crate) fn takes_restricted(&mut self, table: &Table) -> Result<(), String> {
         let like = self.entry(table);
         let satisfied = match &table.restriction {
@@ -72,11 +74,11 @@ impl Bench {
         }
     }
 
-    /// Returns whether the device has members of a profile, which are optional (9.2.3).
+    /// Tries whether the device supports members of an action profile, which are optional (9.2.3).
     ///
     /// # Errors
-    /// Returns the reason why the profile is left out: there are members, or the device does not
-    /// take one.
+    /// Returns the reason why the profile is not tried or not supported: it has members already, or
+    /// the device refuses one.
     pub(crate) fn has_members(&mut self, profile: u32, table: &Table) -> Result<bool, String> {
         let any =
             v1::ActionProfileMember { action_profile_id: profile, ..Default::default() }.into();
@@ -94,7 +96,8 @@ impl Bench {
         }
     }
 
-    /// Inserts a member of a profile and deletes it again. Returns the answer to the insertion.
+    /// Inserts a member of a profile and deletes it again. Returns the status code of the
+    /// insertion.
     pub(crate) fn try_member(
         &mut self,
         profile: u32,
@@ -112,20 +115,21 @@ impl Bench {
         Ok(code)
     }
 
-    /// Returns why no entries are made of a table without constraint that refused the first one.
+    /// Returns the reason why no entries are generated for a table, if the device refused the first
+    /// one. The table has no constraint that could explain the refusal.
     pub(crate) fn refusal(&self, table: &Table) -> Option<String> {
         let found = self.refused.iter().find(|(name, _)| *name == table.name);
         found.map(|(_, code)| refused("an entry", *code))
     }
 
-    /// Returns the tables that refused an entry whose values fit the P4Info, with the codes; empty
-    /// if any table took one.
+    /// Returns the tables that refused an entry whose values fit the P4Info, with the status codes.
+    /// Returns an empty list if any table accepted an entry.
     pub(crate) fn refused_tables(&self) -> &[(String, Code)] {
         if self.usable.is_empty() { &self.refused } else { &[] }
     }
 }
 
-/// Returns the reason why something is left out that the device refuses.
+/// Returns the reason why something is left out: the device refused it with this status code.
 fn refused(what: &str, code: Code) -> String {
     format!("the switch refuses {what} whose values fit the P4Info with {}", name(code))
 }

@@ -1,4 +1,4 @@
-//! The streams of the bench: that of the primary, and those of other clients.
+//! The streams of the bench: that of the primary controller, and those of other clients.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use super::{Bench, arbitrate, arbitration_of, demand_code, no_stream, standing};
 use crate::channel::{Stream, TIMEOUT, name};
 use crate::demands::{Fault, demand};
 
-/// The time for which a message is awaited that must not come.
+/// The time for which a message that must not arrive is awaited.
 const SILENCE: Duration = Duration::from_millis(300);
 
 impl Bench {
-    /// Opens a stream of another client and returns the answer to its arbitration.
+    /// Opens a stream of another client of the default role, and returns the answer to its
+    /// arbitration request.
     pub(crate) fn rival(
         &mut self,
         election_id: Option<u128>,
@@ -22,11 +23,12 @@ impl Bench {
         arbitrate(&mut self.channel, self.target.device_id, election_id).map_err(Fault::Broken)
     }
 
-    /// Opens a stream of a controller of another role than the default one, and returns the answer
-    /// to its arbitration.
+    /// Opens a stream of a controller of another role, and returns the answer to its arbitration
+    /// request.
     ///
     /// # Errors
-    /// Not applicable if the device takes no roles with names, or refuses the role's configuration.
+    /// Not applicable if the device does not accept named roles, or refuses the role's
+    /// configuration.
     pub(crate) fn of_role(
         &mut self,
         role: &v1::Role,
@@ -56,7 +58,8 @@ impl Bench {
         }
     }
 
-    /// Returns the next message to another client that `pick` takes, if one comes in time.
+    /// Returns the first value that `pick` returns for a message to another client, or `None` if
+    /// there is no such message within `time`.
     pub(crate) fn heard_by<T>(
         &mut self,
         stream: &mut Stream,
@@ -66,7 +69,7 @@ impl Bench {
         self.picked(stream, time, &mut pick)
     }
 
-    /// Opens a stream with any first message.
+    /// Opens a stream whose first message is `first`, which need not be an arbitration request.
     pub(crate) fn stream(
         &mut self,
         first: stream_message_request::Update,
@@ -92,8 +95,8 @@ impl Bench {
         Ok(self.channel.send(stream, message)?)
     }
 
-    /// Returns the next message of another client, or how the device ended its stream; `None` if
-    /// neither comes.
+    /// Returns the next message of another client's stream, or the status with which the device
+    /// ended the stream. Returns `None` if neither arrives in time.
     pub(crate) fn received(
         &mut self,
         stream: &mut Stream,
@@ -101,25 +104,26 @@ impl Bench {
         self.channel.receive(stream, TIMEOUT)
     }
 
-    /// Closes the stream of the primary, until the next requirement.
+    /// Closes the stream of the primary. The bench opens it again before the next requirement.
     pub(crate) fn leave(&mut self) {
         self.primary = None;
         self.has_rivals = true;
     }
 
-    /// Notes that this client gave up being the primary, until the next requirement.
+    /// Records that this client is no longer the primary. The bench becomes the primary again
+    /// before the next requirement.
     pub(crate) fn becomes_backup(&mut self) {
         self.has_rivals = true;
     }
 
-    /// Makes the election id of the primary at least this one.
+    /// Ensures that the primary's election id is at least `least`.
     pub(crate) fn raise_election_id(&mut self, least: u128) -> Result<(), Fault> {
         self.highest = self.highest.max(least - 1);
         self.become_primary().map_err(Fault::Lost)
     }
 
-    /// Returns the next message to the primary that `pick` takes; others are skipped. It is an
-    /// error of the connection if none comes.
+    /// Returns the first value that `pick` returns for a message to the primary, and skips all
+    /// other messages. If no such message arrives in time, the connection counts as lost.
     pub(crate) fn heard<T>(
         &mut self,
         what: &str,
@@ -145,8 +149,8 @@ impl Bench {
         }
     }
 
-    /// Demands that the stream of the primary brings no message that `is_wrong` for a while, and
-    /// stays open.
+    /// Demands that, for a short time, the stream of the primary stays open and no message arrives
+    /// that satisfies `is_wrong`.
     pub(crate) fn silent(&mut self, is_wrong: fn(&Message) -> bool) -> Result<(), Fault> {
         let Some(mut stream) = self.primary.take() else { return Err(Fault::Lost(no_stream())) };
         let outcome = self.silent_on(&mut stream, is_wrong);
@@ -154,7 +158,8 @@ impl Bench {
         outcome
     }
 
-    /// Demands the same of the stream of another client.
+    /// Demands that, for a short time, the stream of another client stays open and no message
+    /// arrives that satisfies `is_wrong`.
     pub(crate) fn silent_on(
         &mut self,
         stream: &mut Stream,
@@ -171,7 +176,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Returns the next arbitration update of a client.
+    /// Returns the status code and the election id of the next arbitration update that a client
+    /// receives.
     pub(crate) fn arbitration_update(
         &mut self,
         stream: &mut Stream,
@@ -190,7 +196,7 @@ impl Bench {
         }
     }
 
-    /// Demands that the device ends a stream with this code.
+    /// Demands that the device ends a stream with this status code.
     pub(crate) fn ends(&mut self, stream: &mut Stream, code: Code) -> Result<(), Fault> {
         match self.channel.receive(stream, TIMEOUT) {
             Some(Err(status)) => demand_code(status.code(), &[code]),
@@ -205,7 +211,7 @@ impl Bench {
         }
     }
 
-    /// Demands that the device refuses a stream with this first message, by ending it.
+    /// Demands that the device ends a stream whose first message is `first`, with this status code.
     pub(crate) fn refuse_stream(
         &mut self,
         first: stream_message_request::Update,
@@ -217,7 +223,8 @@ impl Bench {
         }
     }
 
-    /// Returns the next arbitration update of the primary.
+    /// Returns the status code and the election id of the next arbitration update that the primary
+    /// receives.
     pub(crate) fn update_of_primary(&mut self) -> Result<(Code, u128), Fault> {
         self.heard("arbitration update", |message| match message {
             Message::Arbitration(update) => Some(standing(&update)),

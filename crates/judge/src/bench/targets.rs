@@ -1,4 +1,4 @@
-//! The entities to which others refer, which have to be there first.
+//! Inserts the entities to which other entities refer, which must exist first.
 
 use bytes::Bytes;
 use constraints::Goal;
@@ -11,12 +11,13 @@ use crate::demands::Fault;
 use crate::entities::{insert, multicast_group, of_entry, replicas};
 use crate::subject::{Reference, Table, Target};
 
-/// The longest chain of references that is followed. A program with a longer one has a circle.
+/// The length of a chain of references after which it counts as a cycle and is not followed
+/// further.
 const LONGEST: usize = 16;
 
 impl Bench {
-    /// Inserts what an entry, or a member of an action profile, refers to. The device may refuse
-    /// it; then it may refuse the entity as well.
+    /// Inserts the entities to which a table entry or a member of an action profile refers. The
+    /// device may refuse one of them, and may then refuse the referring entity too.
     pub(super) fn insert_targets(&mut self, entity: &v1::Entity) -> Result<(), Fault> {
         self.insert_chain(entity, LONGEST)
     }
@@ -35,7 +36,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Returns an entity with the values by which it is referred to; `None` if none can be made.
+    /// Returns an entity to which a reference with these values refers, or `None` if none can be
+    /// generated.
     fn target(&mut self, target: Target, values: &[(u32, Bytes)]) -> Option<v1::Entity> {
         match target {
             Target::Table(id) => {
@@ -64,7 +66,7 @@ impl Bench {
         }
     }
 
-    /// Returns whether this bench has inserted an entity with the key of another one.
+    /// Returns whether the bench has inserted an entity with the same key as `entity`.
     fn is_inserted(&self, entity: &v1::Entity) -> bool {
         self.inserted.iter().any(|other| match (&other.entity, &entity.entity) {
             (Some(Kind::TableEntry(one)), Some(Kind::TableEntry(other))) => {
@@ -76,7 +78,7 @@ impl Bench {
     }
 }
 
-/// Returns the targets of an entity with the values that they must have.
+/// Returns the entities to which an entity refers, each with the values that it must have.
 fn wanted(tables: &[Table], entity: &v1::Entity) -> Vec<(Target, Vec<(u32, Bytes)>)> {
     let mut found = Vec::new();
     let mut follow = |references: &[Reference], value: &dyn Fn(u32) -> Option<Bytes>| {
@@ -113,7 +115,8 @@ fn wanted(tables: &[Table], entity: &v1::Entity) -> Vec<(Target, Vec<(u32, Bytes
     found
 }
 
-/// Returns the value of a field that matches a single value; `None` for other matches.
+/// Returns the value that the match of a field consists of; `None` if the field matches more than a
+/// single value.
 pub(crate) fn value_of(fields: &[v1::FieldMatch], id: u32) -> Option<Bytes> {
     let field = fields.iter().find(|field| field.field_id == id)?;
     match field.field_match_type.as_ref()? {
@@ -123,7 +126,7 @@ pub(crate) fn value_of(fields: &[v1::FieldMatch], id: u32) -> Option<Bytes> {
     }
 }
 
-/// Gives a field that matches a single value another value.
+/// Sets the value of a field of an entry, which matches this value only.
 fn set(entry: &mut v1::TableEntry, id: u32, value: &Bytes) {
     for field in entry.r#match.iter_mut().filter(|field| field.field_id == id) {
         match &mut field.field_match_type {
@@ -134,7 +137,7 @@ fn set(entry: &mut v1::TableEntry, id: u32, value: &Bytes) {
     }
 }
 
-/// Returns the number of a multicast group or clone session.
+/// Returns the number of the multicast group or clone session that these values refer to.
 fn number(values: &[(u32, Bytes)]) -> Option<u32> {
     let (_, value) = values.first()?;
     let value = value

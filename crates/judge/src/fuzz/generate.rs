@@ -1,4 +1,4 @@
-//! Random requests, of whose updates a part is invalid.
+//! Generates random requests, some of whose updates are invalid.
 
 mod cells;
 mod faults;
@@ -26,33 +26,35 @@ use crate::entities::{
 };
 use crate::subject::{self, Action, Array, Counts, Key, Marker, Subject, Table, ValueSet, Width};
 
-/// The most updates of a request.
+/// The largest number of updates in a request.
 const LARGEST_REQUEST: usize = 12;
-/// The most entries of a table, members and groups, so that no limit of the device is met.
+/// The largest number of entries in a table, and of members and groups in a profile. It is so small
+/// that no device becomes full.
 const MOST_ENTRIES: usize = 48;
 const MOST_GROUPS: u32 = 3;
 
-/// The number of requests after which action selectors are programmed in the other way: with action
-/// sets in place of members and groups, or the reverse.
+/// The number of requests after which the way to program action selectors changes: from members and
+/// groups to action sets, or back.
 const PHASE: u64 = 150;
 
-/// The first identifier of multicast groups and clone sessions.
+/// The smallest identifier of generated multicast groups and clone sessions.
 pub(super) const FIRST_REPLICATED: u32 = 431;
 
-/// The entities that the updates of a request are about.
+/// What the updates of a request change.
 #[derive(Clone, Copy)]
 enum Subjects<'a> {
-    /// Entries with actions of their own.
+    /// Entries of a table that contain their action themselves.
     Entries(&'a Table),
     Defaults,
     Members(Programmed<'a>),
     Groups(Programmed<'a>),
-    /// Entries that refer to members and groups.
+    /// Entries of a table that refer to members or groups of a profile.
     References(Programmed<'a>),
-    /// Entries with action sets.
+    /// Entries of a table that contain action sets.
     ActionSets(Programmed<'a>),
-    /// The removal of remaining members and groups, if the profile is programmed with action sets, or
-    /// else of remaining action sets.
+    /// Entities that are left from the previous way to program the profile, and must be deleted:
+    /// members and groups if the profile is now programmed with action sets, or else entries with
+    /// action sets.
     Cleared(Programmed<'a>, bool),
     Replication,
     Counter(&'a Array<Counts>),
@@ -60,30 +62,30 @@ enum Subjects<'a> {
     Register(&'a Array<Width>),
     ValueSet(&'a ValueSet),
     Digest(u32),
-    /// The counters and meters of the entries of a table.
+    /// The direct counters and meters of a table's entries.
     Direct(&'a Table),
 }
 
-/// A source of requests.
+/// A generator of requests.
 pub(super) struct Generator<'a> {
     subject: &'a Subject,
-    /// The tables whose entries have actions of their own.
+    /// The tables whose entries contain their action themselves.
     tables: Vec<&'a Table>,
     profiles: Vec<Programmed<'a>>,
-    /// The tables whose default entries are modified.
+    /// The tables whose default entries can be modified.
     defaults: Vec<&'a Table>,
-    /// Arrays, value sets and digests, and the tables with counters or meters.
+    /// The arrays, value sets, digests, and tables with direct counters or meters.
     others: Vec<Subjects<'a>>,
     replicates: bool,
-    /// Whether entries and calls are made that break a part of a constraint.
+    /// Whether to generate entries and action calls that violate exactly one part of a constraint.
     near_misses: bool,
-    /// The number of requests that were made.
+    /// The number of requests generated so far.
     made: u64,
     random: Rng,
 }
 
 impl<'a> Generator<'a> {
-    /// Returns a source for the tables that take entries, and for the profiles that take members.
+    /// Returns a generator of requests for the parts of the state in `scopes`.
     pub(super) fn new(subject: &'a Subject, scopes: &[Scope], settings: &Settings) -> Self {
         let mut random = Rng::with_seed(settings.seed);
         let has = |scope| scopes.contains(&scope);
@@ -106,13 +108,14 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Returns whether there is nothing of which requests could be made.
+    /// Returns whether no requests can be generated.
     pub(super) fn is_empty(&self) -> bool {
         self.kinds(&Model::default()).is_empty()
     }
 
-    /// Returns the updates of a request. None of them refers to another, and no two have the same
-    /// key, because a device may carry them out in any order (12.1).
+    /// Generates the updates of a request. No update refers to the entity of another, and no two
+    /// have the same key, because a device may execute the updates of a request in any order
+    /// (12.1).
     pub(super) fn request(&mut self, model: &Model) -> Vec<v1::Update> {
         let kinds = self.kinds(model);
         self.made += 1;
@@ -159,7 +162,7 @@ impl<'a> Generator<'a> {
         updates
     }
 
-    /// Returns the subjects that requests can be about.
+    /// Returns what the updates of a request can change at present.
     fn kinds(&self, model: &Model) -> Vec<Subjects<'a>> {
         let mut kinds: Vec<_> = self.tables.iter().map(|table| Subjects::Entries(table)).collect();
         let by_sets = self.made / PHASE % 2 == 1;
@@ -176,7 +179,7 @@ impl<'a> Generator<'a> {
         kinds
     }
 
-    /// Returns an update of the default entry of a table.
+    /// Generates an update of the default entry of a table.
     fn default_update(&mut self, model: &Model) -> v1::Update {
         let table = self.random.usize(..self.defaults.len());
         let table = self.defaults[table];
@@ -211,8 +214,8 @@ impl<'a> Generator<'a> {
         modify(of_entry(&entry))
     }
 
-    /// Returns an update of a multicast group or a clone session, all of whose copies leave by port
-    /// 1.
+    /// Generates an update of a multicast group or a clone session, all of whose replicas leave by
+    /// port 1.
     fn replication_update(&mut self, model: &Model) -> v1::Update {
         let id = match self.random.u8(..12) {
             0 => 0,
@@ -234,7 +237,7 @@ impl<'a> Generator<'a> {
         self.any_type(is_there)(entity)
     }
 
-    /// Returns an update of an entry with an action of its own.
+    /// Generates an update of an entry that contains its action itself.
     fn entry_update(&mut self, table: &Table, model: &Model) -> v1::Update {
         let action = self
             .any_action(table, model)
@@ -248,7 +251,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Returns an entry without action whose key is that of an entry in two of three cases.
+    /// Generates an entry without an action. In two of three cases, its key is that of an existing
+    /// entry.
     fn key(&mut self, table: &Table, model: &Model) -> v1::TableEntry {
         let present: Vec<&v1::TableEntry> = model.entries(table.id).collect();
         let (r#match, priority) = match self.random.choice(&present) {
@@ -294,7 +298,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Returns a match of a field; `None` to leave it out.
+    /// Generates a match of a key field; `None` leaves the field out.
     fn field(&mut self, key: &Key) -> Option<v1::FieldMatch> {
         if key.kind != subject::Kind::Exact && self.random.u8(..5) == 0 {
             return None;
@@ -328,7 +332,7 @@ impl<'a> Generator<'a> {
         Some(v1::FieldMatch { field_id: key.id, field_match_type: Some(matched) })
     }
 
-    /// Returns a value of some width, in half of the cases a small one, so that keys meet.
+    /// Generates a value of `bits` bits. In half of the cases it is small, so that keys repeat.
     fn value(&mut self, bits: u32) -> Bytes {
         let mut value: Vec<u8> = match self.random.bool() {
             true => vec![self.random.u8(..4)],
@@ -341,15 +345,15 @@ impl<'a> Generator<'a> {
         shortest(&value.into())
     }
 
-    /// Returns a call of an action that entries may have.
+    /// Generates a call of an action that the table permits in entries.
     fn any_action(&mut self, table: &Table, model: &Model) -> Option<v1::Action> {
         let usable: Vec<&Action> = table.all_actions().filter(|action| action.in_entries).collect();
         let action = *self.random.choice(&usable)?;
         Some(self.call(action, model))
     }
 
-    /// Returns a call whose arguments satisfy the constraint of its action and, mostly, refer to
-    /// what is there.
+    /// Generates a call whose arguments satisfy the constraint of its action. Arguments that are
+    /// references mostly refer to existing entities.
     fn call(&mut self, action: &Action, model: &Model) -> v1::Action {
         let params = action.params.iter().map(|param| {
             let value = if param.is_text() { self.text() } else { self.value(param.bits) };
@@ -366,7 +370,8 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Returns a type of update, mostly one that fits whether the entity is there.
+    /// Chooses the type of an update. It is mostly valid: `INSERT` for an entity that does not
+    /// exist, `MODIFY` or `DELETE` for one that does.
     fn any_type(&mut self, is_there: bool) -> fn(v1::Entity) -> v1::Update {
         match (is_there, self.random.u8(..8)) {
             (true, 0) | (false, 0..6) => insert,
@@ -376,7 +381,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// Returns whether two updates are about the same entity.
+/// Returns whether two updates change the same entity.
 fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
     let (Some(one), Some(other)) = (&one.entity, &other.entity) else { return false };
     if Scope::of(one) != Scope::of(other) {
@@ -404,7 +409,7 @@ fn has_same_key(one: &v1::Update, other: &v1::Update) -> bool {
     }
 }
 
-/// Returns the identifier of a multicast group or a clone session; 0 for other entities.
+/// Returns the identifier of a multicast group or a clone session, or 0 for other entities.
 pub(super) fn id_of(entity: &v1::Entity) -> u32 {
     match &entity.entity {
         Some(Kind::PacketReplicationEngineEntry(entry)) => match &entry.r#type {
@@ -416,7 +421,7 @@ pub(super) fn id_of(entity: &v1::Entity) -> u32 {
     }
 }
 
-/// Returns a mask of the first `length` of `bits` bits.
+/// Returns a mask of `bits` bits whose first `length` bits are set.
 fn prefix(bits: u32, length: u32) -> Bytes {
     let mut mask = vec![0; bits.div_ceil(8) as usize];
     // The first bit of the field is not the first of its first byte if the width is no multiple of
@@ -428,7 +433,7 @@ fn prefix(bits: u32, length: u32) -> Bytes {
     mask.into()
 }
 
-/// Returns the bits of a value that are in a mask, in the shortest form.
+/// Returns the shortest form of a value whose bits outside of a mask are cleared.
 fn masked(value: &Bytes, mask: &Bytes) -> Bytes {
     let masks = mask.iter().rev().copied().chain(std::iter::repeat(0));
     let mut bytes: Vec<u8> =

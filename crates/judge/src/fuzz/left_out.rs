@@ -1,4 +1,4 @@
-//! The parts of a device that are left out of a search, and why.
+//! Decides which parts of a device's state a run leaves out, and for which reasons.
 
 use protos::v1::{self, digest_entry};
 use tonic::Code;
@@ -11,10 +11,10 @@ use crate::bench::table_entry;
 use crate::entities::{delete, insert, modify};
 
 impl Run<'_> {
-    /// Returns the entities of a part that can be written, in normal form.
+    /// Returns the entities in a part of the state, in normal form, if the part can be written.
     ///
     /// # Errors
-    /// Returns the reason if the part has to be left out.
+    /// Returns the reason why the part is left out.
     pub(super) fn usable(&mut self, scope: Scope) -> Result<Vec<v1::Entity>, String> {
         let found = self.part(scope).map_err(|mismatch| mismatch.why)?;
         let is_ours = |entity: &v1::Entity| {
@@ -48,7 +48,8 @@ impl Run<'_> {
         })
     }
 
-    /// Returns whether the device does not implement the writing of a cell, value set or digest.
+    /// Returns whether the device answers a write of a cell, value set or digest with
+    /// UNIMPLEMENTED.
     fn is_unimplemented(&mut self, scope: Scope, found: &[v1::Entity]) -> bool {
         let update = match (scope, found.first()) {
             (Scope::Digest(digest_id), _) => {
@@ -73,7 +74,7 @@ impl Run<'_> {
         code == Code::Unimplemented
     }
 
-    /// Notes that a part is left out.
+    /// Records that a part of the state is left out, with the reason.
     pub(super) fn leave_out(&mut self, scope: Scope, why: &str) {
         let subject = &self.bench.subject;
         let name = match scope {
@@ -99,7 +100,7 @@ impl Run<'_> {
         self.left_out.push(format!("{}{of}: {why}", scope.name()));
     }
 
-    /// Notes the actions of tables that are written which are not called.
+    /// Records which actions of the written tables are never called, each with the reason.
     pub(super) fn leave_out_actions(&mut self) {
         let tables = self.bench.subject.tables.iter().filter(|table| !table.is_const);
         let mut actions: Vec<String> =
@@ -109,8 +110,9 @@ impl Run<'_> {
         self.left_out.extend(actions);
     }
 
-    /// Returns whether a default entry is that of the program. If another controller has modified
-    /// it, the action that returns with a MODIFY without action is not known.
+    /// Returns whether the default entry of a table is still the one that the program declares. If
+    /// another controller has modified it, the action to which a `MODIFY` without an action resets
+    /// it is unknown.
     fn is_known(&self, scope: Scope, found: &[v1::Entity]) -> bool {
         let Scope::DefaultEntry(table_id) = scope else { return true };
         let entry = found.iter().cloned().find_map(table_entry);

@@ -1,5 +1,5 @@
-//! A model of a device: the answer to an update that the specification demands, and the entities
-//! that the device has afterwards.
+//! A model of a device: which answers to updates the specification demands, and which entities the
+//! device then has.
 
 mod answer;
 mod cells;
@@ -26,30 +26,32 @@ use super::settings::ConstraintDuty;
 use crate::bench::REFUSED;
 use crate::subject::Subject;
 
-/// The identity of a member or a group: its profile and its number.
+/// The identity of a member or a group: the identifier of its profile and its own number.
 type ProfileKey = (u32, u32);
 
-/// The entities that a device has to have, beside those that it had before.
+/// The entities that a device must have, in addition to those that it had before the run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Model {
     entries: BTreeMap<EntryKey, v1::TableEntry>,
-    /// The default entries that were modified, by table.
+    /// The default entries that were modified, by the identifier of their table.
     defaults: BTreeMap<u32, v1::TableEntry>,
     members: BTreeMap<ProfileKey, v1::ActionProfileMember>,
     groups: BTreeMap<ProfileKey, v1::ActionProfileGroup>,
     multicast_groups: BTreeMap<u32, v1::MulticastGroupEntry>,
     clone_sessions: BTreeMap<u32, v1::CloneSessionEntry>,
-    /// The cells of arrays by their index, and value sets and digests with the index 0. Except for
-    /// digests, they include those that were not written.
+    /// The cells of arrays by their index; value sets and digests have the index 0. Cells and value
+    /// sets are included even if they were never written, but digests are not.
     cells: BTreeMap<(Scope, i64), v1::Entity>,
-    /// The keys of the entries that the device had before, of which no updates are made.
+    /// The keys of the entries that were in the device before the run. No updates of these entries
+    /// are generated.
     taken: BTreeSet<EntryKey>,
-    /// The values of translated types that the device has taken, by the name of the type.
+    /// The values of translated types that the device has accepted, each with the name of the type.
     known: BTreeSet<(String, Bytes)>,
 }
 
 impl Model {
-    /// Returns what a device has to answer to an update.
+    /// Returns the answer to an update that the specification demands or permits. `duty` says
+    /// whether the device must check constraints.
     pub(super) fn expected(
         &self,
         subject: &Subject,
@@ -99,7 +101,7 @@ impl Model {
         faults.expected(duty)
     }
 
-    /// Changes the model as an accepted update changes the device.
+    /// Applies an accepted update to the model.
     pub(super) fn apply(&mut self, update: &v1::Update) {
         let kind = Type::try_from(update.r#type).unwrap_or(Type::Unspecified);
         match update.entity.as_ref().and_then(|entity| entity.entity.as_ref()) {
@@ -146,7 +148,7 @@ impl Model {
         }
     }
 
-    /// Returns a model of a device that has these entities already.
+    /// Returns a model of a device in which these entities exist before the run.
     pub(super) fn beside(present: &[v1::Entity]) -> Self {
         let mut model = Self::default();
         for entity in present {
@@ -164,25 +166,25 @@ impl Model {
         model
     }
 
-    /// Returns whether an update is about an entry that the device had before.
+    /// Returns whether an update changes an entry that was in the device before the run.
     pub(super) fn is_taken(&self, update: &v1::Update) -> bool {
         let entity = update.entity.as_ref();
         let entry = entity.and_then(scope::entry_of);
         entry.is_some_and(|entry| !entry.is_default_action && self.taken.contains(&key_of(entry)))
     }
 
-    /// Returns whether the device had an entry before.
+    /// Returns whether an entry with this key was in the device before the run.
     pub(super) fn had(&self, entry: &v1::TableEntry) -> bool {
         self.taken.contains(&key_of(entry))
     }
 
-    /// Returns the entry with the key of another one.
+    /// Returns the entry of the model that has the same key as `entry`.
     pub(super) fn entry_like(&self, entry: &v1::TableEntry) -> Option<&v1::TableEntry> {
         self.entries.get(&key_of(entry))
     }
 
-    /// Returns the entities of a part of the state. A default entry that was not modified is not
-    /// among them.
+    /// Returns the entities that a part of the device's state must contain. Default entries that
+    /// were not modified are left out.
     pub(super) fn entities(&self, scope: Scope) -> Vec<v1::Entity> {
         let replication = |kind| v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into();
         match scope {
@@ -227,7 +229,7 @@ impl Model {
     }
 }
 
-/// Checks an update of a multicast group or a clone session (9.5).
+/// Checks an update of a multicast group or a clone session, and adds its faults to `faults` (9.5).
 fn replication(kind: Type, id: u32, replicas: &[v1::Replica], is_there: bool, faults: &mut Faults) {
     match kind {
         Type::Insert => faults.add(is_there, &[Code::AlreadyExists]),

@@ -1,16 +1,16 @@
-//! The normal form of entities, in which two messages about the same entity are equal: byte strings
-//! are the shortest, and repeated fields whose order has no meaning are sorted.
+//! The normal form of entities, in which two messages that describe the same entity are equal. Byte
+//! strings are as short as possible, and repeated fields whose order has no meaning are sorted.
 
 use bytes::Bytes;
 use protos::v1::{
     self, entity::Entity as Kind, field_match::FieldMatchType as Match, p4_data, table_action,
 };
 
-/// The key of an entry: the ID of its table, its match fields in ascending order of their IDs with
-/// values in the shortest form, and its priority.
+/// The key that identifies an entry: the identifier of its table, its match fields in ascending
+/// order of their identifiers with values in the shortest form, and its priority.
 pub(super) type EntryKey = (u32, Vec<(u32, Vec<u8>)>, i32);
 
-/// Returns what identifies an entry.
+/// Returns the key that identifies an entry.
 pub(super) fn key_of(entry: &v1::TableEntry) -> EntryKey {
     let fields = normal_fields(entry.r#match.clone());
     let fields = fields.iter();
@@ -18,7 +18,7 @@ pub(super) fn key_of(entry: &v1::TableEntry) -> EntryKey {
     (entry.table_id, fields.collect(), entry.priority)
 }
 
-/// Returns an entry with nothing but what identifies it.
+/// Returns an entry that contains only the fields that identify it.
 pub(super) fn only_key(entry: &v1::TableEntry) -> v1::TableEntry {
     v1::TableEntry {
         table_id: entry.table_id,
@@ -117,13 +117,13 @@ pub(super) fn normal_member(member: v1::ActionProfileMember) -> v1::ActionProfil
     v1::ActionProfileMember { action: member.action.map(normal_action), ..member }
 }
 
-/// Returns a group with its members in one order.
+/// Returns a group with its members sorted.
 pub(super) fn normal_group(mut group: v1::ActionProfileGroup) -> v1::ActionProfileGroup {
     group.members.sort_by_key(|member| (member.member_id, member.weight));
     group
 }
 
-/// Returns a value set with its members in one order.
+/// Returns a value set with its members sorted.
 fn normal_set(mut set: v1::ValueSetEntry) -> v1::ValueSetEntry {
     for member in &mut set.members {
         member.r#match = normal_fields(std::mem::take(&mut member.r#match));
@@ -141,13 +141,13 @@ fn normal_data(data: v1::P4Data) -> v1::P4Data {
     }
 }
 
-/// Returns a byte string without zeros in front, but at least one byte.
+/// Returns a byte string without its leading zeros. At least one byte remains.
 pub(super) fn shortest(value: &Bytes) -> Bytes {
     let zeros = value.iter().take_while(|byte| **byte == 0).count();
     value.slice(zeros.min(value.len().saturating_sub(1))..)
 }
 
-/// Returns an entity without the counts and values that packets may change.
+/// Removes the counts and register values from an entity, which packets may change.
 pub(super) fn without_counts(entity: v1::Entity) -> v1::Entity {
     match entity.entity {
         Some(Kind::TableEntry(entry)) => v1::TableEntry { counter_data: None, ..entry }.into(),

@@ -1,7 +1,7 @@
-//! Packets that are injected between the requests of a sequence: packet-outs of the controller, and
-//! packets on the ports of the device.
+//! Injects packets between the requests of a sequence: packet-outs of the controller, and packets
+//! into ports of the device.
 //!
-//! What a program does with a packet is not modelled. A packet must not break the device: its
+//! What a program does with a packet is not modelled. Packets must not break the device, so its
 //! answers and its state are compared as before, except for the cells that packets may change.
 
 use std::collections::BTreeSet;
@@ -22,25 +22,26 @@ use crate::channel::name;
 use crate::demands::{Fault, demand};
 use crate::entities::bytes as value_of;
 
-/// The time that a packet on a port gets until the state is compared.
+/// The time to wait after a packet was sent into a port until the state is compared.
 const TRANSIT: Duration = Duration::from_millis(5);
-/// The time after the first packets within which they change what they change.
+/// The time to wait after the first packets until they have made all of their changes.
 const SETTLING: Duration = Duration::from_millis(300);
 
 impl Run<'_> {
-    /// Returns whether packets can be injected.
+    /// Returns whether packets can be injected into the device.
     pub(super) fn takes_packets(&self) -> bool {
         self.sends_packet_outs() || self.bench.ports().is_ok()
     }
 
-    /// Returns whether packet-outs can be made. Metadata of a translated type is text that only the
-    /// device knows.
+    /// Returns whether packet-outs can be generated. They cannot if a metadata field has a type
+    /// that is translated from strings, since only the device knows which strings are valid.
     pub(super) fn sends_packet_outs(&self) -> bool {
         let fields = &self.bench.subject.packet_out;
         !fields.is_empty() && fields.iter().all(|field| field.bits > 0)
     }
 
-    /// Returns the packets that are injected first, one of each kind.
+    /// Returns the packets that are injected first: one of each kind, to see which parts of the
+    /// state they change.
     pub(super) fn first_packets(&self) -> Vec<Packet> {
         let payloads = packets::packets().map(Bytes::from);
         let mut all = Vec::new();
@@ -58,7 +59,7 @@ impl Run<'_> {
         all
     }
 
-    /// Leaves out the parts of the state that the first packets have changed.
+    /// Leaves those parts of the state that the first packets have changed out of the run.
     pub(super) fn leave_out_disturbed(&mut self) -> Result<(), Mismatch> {
         std::thread::sleep(SETTLING);
         for scope in self.scopes.clone() {
@@ -71,10 +72,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns a difference that a sequence shows without its packets too, and removes them. Packets
-    /// may change entries, as far as is known of the program, so a difference that appears only
-    /// with them is no fault: the parts of the state that the last request is about are left out,
-    /// and the sequence begins anew.
+    /// Repeats a sequence that shows a difference, but without its packets. Returns the difference
+    /// if it still occurs.
+    ///
+    /// A difference that occurs only with packets is not a fault, because the program may let
+    /// packets change entries. In this case, the parts of the state that the last request changes
+    /// are left out, and the sequence starts again.
     pub(super) fn without_packets(
         &mut self,
         sent: &mut Vec<Request>,
@@ -107,8 +110,8 @@ impl Run<'_> {
         None
     }
 
-    /// Injects packets. Afterwards, the stream of the primary must be open, and what came on it
-    /// must be right.
+    /// Injects packets. Demands that the stream of the primary stays open and has brought only
+    /// valid messages.
     pub(super) fn inject(&mut self, packets: &[Packet]) -> Result<(), Mismatch> {
         if packets.is_empty() {
             return Ok(());
@@ -139,7 +142,7 @@ impl Run<'_> {
         })
     }
 
-    /// Notes that a packet could not be sent, once for each port.
+    /// Records that a packet could not be sent, but only once for each port.
     fn not_sent(&mut self, packet: &Packet, fault: &Fault) {
         let what = match packet {
             Packet::Out(_) => format!("packet-outs: {fault}"),
@@ -150,7 +153,8 @@ impl Run<'_> {
         }
     }
 
-    /// Repeats the arbitration, and checks what comes on the stream before its answer.
+    /// Waits until all messages that packets have caused have arrived. For that, sends the
+    /// arbitration request again, and checks the messages that arrive before its answer.
     fn settle(&mut self) -> Result<(), Fault> {
         let (device, own) = (self.bench.device_id(), self.bench.election_id());
         self.bench.send(arbitration(device, Some(own)))?;

@@ -1,21 +1,22 @@
-//! The parts of a device's state that can be written, and why others cannot.
+//! Finds out which parts of a device's state can be written, and why others cannot.
 
 use super::scope::Scope;
 use crate::bench::Bench;
 use crate::subject::{Subject, Table, Target};
 
-/// The longest chain of references that is followed. A program with a longer one has a circle.
+/// The length of a chain of references after which it counts as a cycle and is not followed
+/// further.
 const LONGEST: usize = 16;
 
-/// The parts of the state of a device, and those that are left out.
+/// The parts of a device's state that can be written, and the reasons why others are left out.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// The parts that can be written, in the order of their deletion.
+    /// The parts that can be written, in the order in which they must be deleted.
     pub(super) written: Vec<Scope>,
     pub(super) left_out: Vec<(Scope, String)>,
 }
 
-/// Returns the parts of the state of a device.
+/// Finds out which parts of the device's state can be written.
 pub(super) fn parts(bench: &mut Bench) -> Parts {
     let mut parts = Parts::default();
     for table in bench.subject.tables.clone().iter().filter(|table| table.profile.is_none()) {
@@ -70,7 +71,7 @@ pub(super) fn parts(bench: &mut Bench) -> Parts {
     Parts { written: scopes, ..parts }
 }
 
-/// Returns the length of the longest chain of references from the entities of a part.
+/// Returns the length of the longest chain of references that begins with entities of a part.
 fn chain(subject: &Subject, scope: Scope) -> usize {
     match scope {
         Scope::Entries(id) | Scope::DefaultEntry(id) => chain_of_table(subject, id, LONGEST),
@@ -100,7 +101,7 @@ fn chain_of_table(subject: &Subject, id: u32, longest: usize) -> usize {
     lengths.max().unwrap_or(0)
 }
 
-/// Returns whether entries of a table can be written.
+/// Finds out whether entries of a table can be written.
 ///
 /// # Errors
 /// Returns the reason if they cannot.
@@ -118,8 +119,8 @@ fn entries(bench: &mut Bench, table: &Table) -> Result<(), String> {
 }
 
 impl Parts {
-    /// Adds the entries of a table, or why they are left out. A table without keys has none, and
-    /// one whose entries are constant takes no others.
+    /// Adds the entries of a table, or the reason why they are left out. A table without keys has
+    /// no entries, and one with constant entries accepts no others.
     fn add_table(&mut self, table: &Table, is_written: Result<(), String>) {
         match is_written {
             Ok(()) => self.written.push(Scope::Entries(table.id)),

@@ -1,6 +1,6 @@
-//! Reads that select a part of the entities: by key, by action, by priority, by metadata, and of
-//! all tables, profiles or arrays (9.1.6, 9.2 to 9.4, 13.2). They are derived from an update, so
-//! that a repeated sequence makes the same.
+//! Read requests that select only some entities: by key, by action, by priority or by metadata, or
+//! from all tables, profiles or arrays at once (9.1.6, 9.2 to 9.4, 13.2). They are derived from an
+//! update, so that a repeated sequence sends the same ones.
 
 use protos::v1::{self, entity::Entity as Kind, table_action};
 use tonic::Code;
@@ -12,23 +12,24 @@ use super::{Class, Mismatch, Run};
 use crate::channel::{name, read_code};
 use crate::entities::{clone_session, multicast_group};
 
-/// The most cells of all counters, or all meters, that are read at once.
+/// The largest number of cells that are read at once from all counters or all meters.
 const MOST_CELLS: i64 = 4096;
 
-/// A Read, and the entities that it has to return.
+/// A Read request, and the entities that it must return.
 struct Query {
     selection: v1::Entity,
-    /// Another part of the state that the Read selects as a whole.
+    /// A second part of the state that the request selects as a whole.
     and: Option<Scope>,
-    /// The parts of the state of which entities are selected. Those of other parts may be
-    /// returned too, if the Read selects from all.
+    /// The parts of the state from which the expected entities come. If the request selects from
+    /// all parts, it may return entities of other parts too.
     from: Vec<Scope>,
     is_of_all: bool,
     wanted: Vec<v1::Entity>,
 }
 
 impl Run<'_> {
-    /// Makes the Reads that fit an accepted update, and compares what they return with the model.
+    /// Sends the Read requests that fit an accepted update, and compares the returned entities with
+    /// the model.
     pub(super) fn query(&mut self, update: &v1::Update) -> Result<(), Mismatch> {
         let Some(entity) = &update.entity else { return Ok(()) };
         let Some(scope) = Scope::of(entity) else { return Ok(()) };
@@ -102,14 +103,15 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Returns the part of the state that follows another one, if it is a different one and small.
+    /// Returns the part of the state that follows `scope`, if there is one and it is not an array
+    /// of cells.
     fn next_part(&self, scope: Scope) -> Option<Scope> {
         let place = self.scopes.iter().position(|other| *other == scope)?;
         let next = *self.scopes.get((place + 1) % self.scopes.len())?;
         (next != scope && !next.is_array()).then_some(next)
     }
 
-    /// Returns the Reads that select an entry by its properties.
+    /// Returns Read requests that select an entry by its different properties.
     fn of_entry(&self, scope: Scope, entry: &v1::TableEntry) -> Vec<Query> {
         let table_id = entry.table_id;
         let by = |selection: v1::TableEntry| v1::TableEntry { table_id, ..selection }.into();
@@ -168,7 +170,7 @@ impl Run<'_> {
         query
     }
 
-    /// Returns a Read of the entities of a part for which something holds.
+    /// Returns a Read request for those entities of a part that satisfy `is_selected`.
     fn select(
         &self,
         scope: Scope,
@@ -180,15 +182,15 @@ impl Run<'_> {
         Query { selection, and: None, from: vec![scope], is_of_all: false, wanted }
     }
 
-    /// Returns a Read of all parts of a kind.
+    /// Returns a Read request for all parts of the state that satisfy `is_of_kind`.
     fn select_all(&self, selection: v1::Entity, is_of_kind: fn(&Scope) -> bool) -> Query {
         let from: Vec<Scope> = self.scopes.iter().copied().filter(is_of_kind).collect();
         let wanted = from.iter().flat_map(|scope| self.wanted(*scope)).collect();
         Query { selection, and: None, from, is_of_all: true, wanted }
     }
 
-    /// Returns whether all cells of the arrays of a kind are few enough to be read at once, and all
-    /// of them are known.
+    /// Returns whether all arrays of the same kind as `scope` can be read at once and compared:
+    /// they have few enough cells, and the model contains all of these.
     fn is_readable_at_once(&self, scope: Scope) -> bool {
         let subject = &self.bench.subject;
         let (cells, is_known) = match scope {
@@ -205,7 +207,7 @@ impl Run<'_> {
         is_known && cells <= MOST_CELLS
     }
 
-    /// Makes a Read.
+    /// Sends a Read request, and compares the returned entities with the expected ones.
     fn ask(&mut self, query: Query) -> Result<(), Mismatch> {
         let of_query = |mismatch: Mismatch| {
             let read = protos::text("p4.v1.Entity", &query.selection);
@@ -230,7 +232,7 @@ impl Run<'_> {
         self.differs(found, query.wanted.clone(), what).map_err(of_query)
     }
 
-    /// Reads the meter of an entry, which is there if the entry is (9.4.1).
+    /// Reads the direct meter of an entry. It exists exactly as long as the entry does (9.4.1).
     fn direct_meter(&mut self, entry: &v1::TableEntry) -> Result<(), Mismatch> {
         let subject = &self.bench.subject;
         let table = subject.tables.iter().find(|table| table.id == entry.table_id);
@@ -255,7 +257,7 @@ impl Run<'_> {
         self.ask(query)
     }
 
-    /// Reads the counter of an entry, which is there if and only if the entry is (9.3.1).
+    /// Reads the direct counter of an entry. It exists exactly as long as the entry does (9.3.1).
     fn direct_counter(&mut self, entry: &v1::TableEntry) -> Result<(), Mismatch> {
         let subject = &self.bench.subject;
         let table = subject.tables.iter().find(|table| table.id == entry.table_id);
@@ -296,7 +298,8 @@ impl Run<'_> {
     }
 }
 
-/// Returns the action of an entry, if it is one of its own.
+/// Returns the identifier of the action that an entry contains; `None` if the entry refers to
+/// members or groups.
 fn action_of(entry: &v1::TableEntry) -> Option<u32> {
     match entry.action.as_ref()?.r#type.as_ref()? {
         table_action::Type::Action(action) => Some(action.action_id),
@@ -306,7 +309,8 @@ fn action_of(entry: &v1::TableEntry) -> Option<u32> {
     }
 }
 
-/// Returns an entry as a Read returns it that does not ask for direct resources (9.1.7).
+/// Removes the direct counter and meter from an entry, which a Read request returns only if it asks
+/// for them (9.1.7).
 fn without_resources(entity: v1::Entity) -> v1::Entity {
     match entity.entity {
         Some(Kind::TableEntry(entry)) => {

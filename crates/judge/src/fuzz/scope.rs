@@ -6,37 +6,38 @@ use protos::v1::{
 
 use crate::subject::Subject;
 
-/// The largest array all of whose cells are read, and written at once.
+/// The largest number of cells of an array that is read and written as a whole.
 const SMALL: i64 = 256;
 
-/// A part of the state. The order is that in which parts are deleted: what refers to others comes
-/// before them.
+/// A part of a device's state. Parts are deleted in the order of these variants, so that an entity
+/// is deleted before those to which it refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
-    /// The entries of a table, without the default entry.
+    /// The entries of the table with this identifier, without the default entry.
     Entries(u32),
-    /// The default entry of a table.
+    /// The default entry of the table with this identifier.
     DefaultEntry(u32),
-    /// The groups of an action profile.
+    /// The groups of the action profile with this identifier.
     Groups(u32),
-    /// The members of an action profile.
+    /// The members of the action profile with this identifier.
     Members(u32),
     MulticastGroups,
     CloneSessions,
-    /// The cells of a counter.
+    /// The cells of the counter with this identifier.
     Counter(u32),
-    /// The cells of a meter.
+    /// The cells of the meter with this identifier.
     Meter(u32),
-    /// The cells of a register.
+    /// The cells of the register with this identifier.
     Register(u32),
-    /// The members of a value set.
+    /// The members of the value set with this identifier.
     ValueSet(u32),
-    /// The configuration of a digest.
+    /// The configuration of the digest with this identifier.
     Digest(u32),
 }
 
 impl Scope {
-    /// Returns the part to which an entity belongs; `None` for kinds that are not written here.
+    /// Returns the part of the state to which an entity belongs, or `None` for a kind of entity
+    /// that is never written.
     pub(super) fn of(entity: &v1::Entity) -> Option<Self> {
         Some(match entity.entity.as_ref()? {
             Kind::TableEntry(entry) if entry.is_default_action => {
@@ -60,7 +61,7 @@ impl Scope {
         })
     }
 
-    /// Returns the entities that select the whole part in a Read.
+    /// Returns the entities that, in a Read request, select the whole part.
     pub(super) fn selection(self, subject: &Subject) -> Vec<v1::Entity> {
         let replication = |kind| v1::PacketReplicationEngineEntry { r#type: Some(kind) }.into();
         vec![match self {
@@ -97,7 +98,8 @@ impl Scope {
         }]
     }
 
-    /// Returns an entity that selects a cell of an array, or all cells.
+    /// Returns the entity that, in a Read request, selects one cell of an array, or all cells if
+    /// there is no index.
     fn cell(self, index: Option<i64>) -> v1::Entity {
         let index = index.map(|index| v1::Index { index });
         match self {
@@ -121,7 +123,7 @@ impl Scope {
         }
     }
 
-    /// Returns the number of cells of an array; 0 for other parts.
+    /// Returns the number of cells if the part is an array; 0 for other parts.
     fn size(self, subject: &Subject) -> i64 {
         let size = match self {
             Self::Counter(id) => {
@@ -143,14 +145,14 @@ impl Scope {
         size.unwrap_or(0)
     }
 
-    /// Returns the indices of the cells that are written and read of a large array; `None` if the
-    /// array is small, so that these are all cells.
+    /// Returns the indices of those cells of a large array that are written and read; `None` for a
+    /// small array, of which all cells are.
     pub(super) fn cells(self, subject: &Subject) -> Option<Vec<i64>> {
         let size = self.size(subject);
         (size > SMALL).then(|| vec![0, 1, size / 2, size - 1])
     }
 
-    /// Returns the number of cells of an array that are read.
+    /// Returns the number of cells of an array that are written and read.
     pub(super) fn count(self, subject: &Subject) -> u64 {
         let cells = self.cells(subject).map(|cells| cells.len() as u64);
         cells.unwrap_or_else(|| self.size(subject).try_into().unwrap_or(0))
@@ -161,13 +163,13 @@ impl Scope {
         matches!(self, Self::Counter(_) | Self::Meter(_) | Self::Register(_))
     }
 
-    /// Returns whether the entities of the part are always there, so that they are put back by
-    /// modifying them.
+    /// Returns whether the entities of the part always exist. They cannot be deleted, and are
+    /// restored by a `MODIFY`.
     pub(super) fn is_fixed(self) -> bool {
         self.is_array() || matches!(self, Self::DefaultEntry(_) | Self::ValueSet(_))
     }
 
-    /// Returns the name of an entity of the part.
+    /// Returns the name for an entity of the part.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Entries(_) => "entry",
@@ -185,7 +187,8 @@ impl Scope {
     }
 }
 
-/// Returns the table entry of an entity, its counter or its meter.
+/// Returns the table entry that an entity is or belongs to: the entry itself, or that of a direct
+/// counter or direct meter.
 pub(super) fn entry_of(entity: &v1::Entity) -> Option<&v1::TableEntry> {
     match entity.entity.as_ref()? {
         Kind::TableEntry(entry) => Some(entry),
@@ -203,7 +206,8 @@ pub(super) fn entry_of(entity: &v1::Entity) -> Option<&v1::TableEntry> {
     }
 }
 
-/// Returns the index of a cell; `None` for all cells of an array, and for other entities.
+/// Returns the index of a cell; `None` if an entity stands for all cells of an array, or is not a
+/// cell.
 pub(super) fn index(entity: &v1::Entity) -> Option<i64> {
     let index = match entity.entity.as_ref()? {
         Kind::CounterEntry(cell) => cell.index,

@@ -1,4 +1,4 @@
-//! Shortens a sequence that shows a fault.
+//! Shortens a sequence of requests that shows a fault.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,13 +7,14 @@ use super::scope::Scope;
 use super::sequence::Request;
 use super::{Class, Finding, Mismatch, Run};
 
-/// The most sequences that are tried to find a shorter one.
+/// The largest number of sequences that are tried in the search for a shorter one.
 const MOST_TRIALS: usize = 400;
-/// The number of times that the shortest sequence is repeated.
+/// The number of times that the shortest sequence is repeated, to see how reliably it shows the
+/// fault.
 const REPETITIONS: u32 = 3;
 
-/// Returns the shortest sequence that was found to show the same class of fault. If `stop` is set,
-/// returns the shortest until then.
+/// Searches for a short sequence that shows a fault of the same class as `mismatch`, and returns
+/// the shortest one that was found. If `stop` is set, the search ends early.
 pub(super) fn shortest(
     run: &mut Run<'_>,
     mut requests: Vec<Request>,
@@ -71,8 +72,8 @@ pub(super) fn shortest(
     finding(run, requests, mismatch, found_after)
 }
 
-/// Returns the sequences that are likely to show the fault of the last request: that request alone,
-/// and those about the same parts of the state.
+/// Returns the short sequences that most likely show the fault of the last request: that request
+/// alone, and all requests that change the same parts of the state.
 fn likely(requests: &[Request]) -> [Vec<Request>; 2] {
     let scopes = |request: &Request| -> BTreeSet<Scope> {
         request.updates.iter().filter_map(|update| Scope::of(update.entity.as_ref()?)).collect()
@@ -83,7 +84,8 @@ fn likely(requests: &[Request]) -> [Vec<Request>; 2] {
     [alone, requests.iter().filter(shares).cloned().collect()]
 }
 
-/// Removes parts of a list, large ones first, as long as the remainder shows the fault.
+/// Removes parts of a list, beginning with large ones, as long as `shows` accepts the list that
+/// remains.
 fn remove_parts<T: Clone>(list: &mut Vec<T>, mut shows: impl FnMut(&[T]) -> bool) {
     let mut size = list.len().div_ceil(2);
     while size > 0 {
@@ -100,8 +102,8 @@ fn remove_parts<T: Clone>(list: &mut Vec<T>, mut shows: impl FnMut(&[T]) -> bool
     }
 }
 
-/// Repeats a sequence, and returns it as a finding with the answers of the last repetition that
-/// showed a fault.
+/// Repeats a sequence several times. Returns it as a finding, with the answers of the last
+/// repetition that showed the fault.
 pub(super) fn finding(
     run: &mut Run<'_>,
     requests: Vec<Request>,

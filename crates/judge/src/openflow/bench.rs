@@ -1,5 +1,5 @@
-//! The bench on which requirements are tried: the controller of the switch, and the flows, groups
-//! and meters that it makes.
+//! The bench on which OpenFlow requirements are tried. It is the controller of the switch, and
+//! records the flows, groups and meters that it has installed.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use super::session::{Frame, Session, name};
 use crate::channel::Exchange;
 use crate::demands::{Fault, Verdict, demand, lacks};
 
-/// The Ethernet source that all flows of the bench match, so that none of them meets other packets.
+/// The Ethernet source that all flows of the bench match, so that they affect no other packets.
 const SOURCE: MacAddress = MacAddress([0x02, 0x50, 0x4c, 0x41, 0x4e, 0x04]);
-/// The cookie of the flows, unless a requirement is about cookies.
+/// The cookie of the bench's flows, unless a requirement is about cookies.
 pub(super) const COOKIE: u64 = 0x504c_414e_4a55_4447;
-/// A priority that other flows are not likely to have.
+/// The priority of the bench's flows, which other flows are not likely to have.
 pub(super) const PRIORITY: u16 = 0xe000;
-/// The first group and the first meter of the bench.
+/// The identifier of the bench's first group and of its first meter.
 pub(super) const GROUP: u32 = 0x504c_4100;
 pub(super) const METER: u32 = 61;
-/// The time within which a message about a removed flow must come.
+/// The time within which the switch must report a removed flow.
 const NOTICE: Duration = Duration::from_millis(1500);
 
 /// The commands of flow-mods, which have the same numbers in both versions.
@@ -32,16 +32,17 @@ pub(super) enum Command {
     DeleteStrict = 4,
 }
 
-/// A change of flow entries.
+/// A flow-mod: an insertion, modification or deletion of flow entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) command: Command,
-    /// The last byte of the Ethernet destination; `None` for all flows of the bench.
+    /// The last byte of the Ethernet destination that is matched; `None` for all flows of the
+    /// bench.
     pub(super) flow: Option<u8>,
     pub(super) priority: u16,
     pub(super) cookie: u64,
     pub(super) cookie_mask: u64,
-    /// The port by which packets leave; `None` drops them.
+    /// The port to which the entry sends packets, or `None` to drop them.
     pub(super) output: Option<u16>,
     pub(super) out_port: Option<u16>,
     pub(super) idle: u16,
@@ -49,9 +50,10 @@ pub(super) struct Change {
     pub(super) flags: u16,
 }
 
-/// The flag that asks for a message when the flow is removed.
+/// The flag of a flow-mod that requests a message when the flow entry is removed
+/// (`OFPFF_SEND_FLOW_REM`).
 pub(super) const SEND_FLOW_REM: u16 = 1;
-/// The flag that asks for a check of overlap.
+/// The flag of a flow-mod that requests a check for overlapping entries (`OFPFF_CHECK_OVERLAP`).
 pub(super) const CHECK_OVERLAP: u16 = 2;
 
 impl Change {
@@ -71,24 +73,25 @@ impl Change {
     }
 }
 
-/// A flow entry as the switch returns it.
+/// A flow entry that the switch reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The last byte of the Ethernet destination, if it matches one.
+    /// The last byte of the Ethernet destination that the entry matches; `None` if it matches none.
     pub(super) flow: Option<u8>,
     pub(super) priority: u16,
     pub(super) cookie: u64,
     pub(super) idle: u16,
     pub(super) hard: u16,
-    /// The ports by which packets leave.
+    /// The ports to which the entry sends packets.
     pub(super) outputs: Vec<u32>,
 }
 
 pub(crate) struct Bench {
     pub(super) session: Session,
-    /// Whether a requirement may have changed the role of the controller.
+    /// Whether a requirement may have changed the role of this controller.
     has_role: bool,
-    /// The configuration that the switch had before.
+    /// The switch's configuration before the first requirement, to which it is reset; `None` if the
+    /// switch did not report it.
     config: Option<Vec<u8>>,
     is_lost: bool,
 }
@@ -112,7 +115,7 @@ impl Bench {
         self.version() == Version::V1_0
     }
 
-    /// Tries a requirement.
+    /// Tries a requirement, and returns the verdict on it.
     pub(super) fn attempt(&mut self, attempt: super::Attempt) -> Verdict {
         if self.is_lost {
             return Verdict::Untried { why: "the connection was lost before".to_owned() };
@@ -126,8 +129,8 @@ impl Bench {
         }
     }
 
-    /// Removes what a requirement has left. Returns a description of what it could not remove. Its
-    /// messages are not recorded.
+    /// Removes what a requirement has left in the switch. Returns a description of what could not
+    /// be removed. These messages are not added to the record.
     pub(super) fn clean(&mut self) -> Vec<String> {
         let exchanges = self.session.take_exchanges();
         let mut left = Vec::new();
@@ -166,12 +169,12 @@ impl Bench {
         self.session.take_exchanges()
     }
 
-    /// Sends a message, and returns its answers.
+    /// Sends a message and returns the answers to it.
     pub(super) fn ask(&mut self, frame: &[u8]) -> Result<Vec<Frame>, Fault> {
         self.session.ask(frame).map_err(|lost| Fault::Lost(lost.0))
     }
 
-    /// Sends a message that the switch has to answer with one of this type.
+    /// Sends a message, and demands that the switch answers with a message of type `kind`.
     pub(super) fn answered(&mut self, frame: &[u8], kind: u8) -> Result<Frame, Fault> {
         let answers = self.ask(frame)?;
         let found = answers.iter().find(|answer| answer.kind() == kind);
@@ -183,7 +186,7 @@ impl Bench {
         })
     }
 
-    /// Sends a message that the switch has to accept: without an error.
+    /// Sends a message, and demands that the switch answers without an error.
     pub(super) fn accept(&mut self, frame: &[u8]) -> Result<(), Fault> {
         let answers = self.ask(frame)?;
         match answers.iter().find_map(Frame::error) {
@@ -195,7 +198,7 @@ impl Bench {
         }
     }
 
-    /// Sends a message that the switch has to refuse with one of these errors.
+    /// Sends a message, and demands that the switch answers with one of these errors.
     pub(super) fn refuse(&mut self, frame: &[u8], reasons: &[ErrorReason]) -> Result<(), Fault> {
         let version = self.version();
         let found = self.ask(frame)?.iter().find_map(Frame::error);
@@ -208,18 +211,18 @@ impl Bench {
         })
     }
 
-    /// Changes flow entries, which the switch has to accept.
+    /// Sends a flow-mod, and demands that the switch accepts it.
     pub(super) fn change(&mut self, change: &Change) -> Result<(), Fault> {
         let frame = self.flow_mod(change);
         self.accept(&frame)
     }
 
-    /// Adds a flow entry.
+    /// Adds a flow entry, and demands that the switch accepts it.
     pub(super) fn add(&mut self, flow: u8) -> Result<(), Fault> {
         self.change(&Change { output: Some(1), ..Change::new(Command::Add, flow) })
     }
 
-    /// Returns the flow-mod of a change.
+    /// Returns the flow-mod message for a change.
     pub(super) fn flow_mod(&mut self, change: &Change) -> Vec<u8> {
         let destination = change.flow.map(|flow| MacAddress([2, 0x50, 0x4c, 0x41, 0x4e, flow]));
         let mut frame = Vec::new();
@@ -276,8 +279,8 @@ impl Bench {
         frame
     }
 
-    /// Returns the flow entries of the bench that the switch has in table 0, by number and
-    /// priority.
+    /// Returns the flow entries of the bench in table 0 of the switch, ordered by their destination
+    /// and priority.
     pub(super) fn flows(&mut self) -> Result<Vec<Found>, Fault> {
         let mut frame = Vec::new();
         let xid = openflow::Xid(self.session.take_xid());
@@ -325,7 +328,8 @@ impl Bench {
         Ok(found)
     }
 
-    /// Demands that the switch has flow entries with exactly these numbers.
+    /// Demands that the bench's flow entries in the switch are exactly those with these destination
+    /// bytes.
     pub(super) fn has_flows(&mut self, wanted: &[u8]) -> Result<Vec<Found>, Fault> {
         let flows = self.flows()?;
         let found: Vec<u8> = flows.iter().filter_map(|flow| flow.flow).collect();
@@ -335,14 +339,14 @@ impl Bench {
         Ok(flows)
     }
 
-    /// Returns the next message that a flow was removed, if one comes.
+    /// Returns the next flow-removed message, or `None` if none arrives in time.
     pub(super) fn removed(&mut self) -> Result<Option<Frame>, Fault> {
         let notice = self.session.notification(MessageType::FLOW_REMOVED.0, NOTICE);
         notice.map_err(|lost| Fault::Lost(lost.0))
     }
 
-    /// Returns a group-mod of OpenFlow 1.3: its command, the type of the group, its number, and the
-    /// port of each bucket.
+    /// Returns a group-mod message of OpenFlow 1.3 with this command, group type and group number.
+    /// Each bucket sends packets to one of `ports`.
     pub(super) fn group_mod(
         &mut self,
         command: u16,
@@ -354,6 +358,7 @@ impl Bench {
         body.extend([kind, 0]);
         body.extend(group.to_be_bytes());
         for port in ports {
+            // A bucket of 32 bytes. Only select groups (OFPGT_SELECT, 1) have weights.
             body.extend(32_u16.to_be_bytes());
             body.extend(u16::from(kind == 1).to_be_bytes());
             body.extend(PortNumber::ANY.0.to_be_bytes());
@@ -361,20 +366,24 @@ impl Bench {
             body.extend([0; 4]);
             body.extend(output_v1_3(*port));
         }
+        // OFPT_GROUP_MOD.
         self.session.frame(15, &body)
     }
 
-    /// Returns a meter-mod of OpenFlow 1.3: its command, its number, and the rate of each band,
-    /// which drops packets, in kbit/s.
+    /// Returns a meter-mod message of OpenFlow 1.3 with this command and meter number. Each band
+    /// drops packets above one of `rates`, in kbit/s.
     pub(super) fn meter_mod(&mut self, command: u16, meter: u32, rates: &[u32]) -> Vec<u8> {
         let mut body = command.to_be_bytes().to_vec();
+        // The flag OFPMF_KBPS: rates are in kbit/s.
         body.extend(1_u16.to_be_bytes());
         body.extend(meter.to_be_bytes());
         for rate in rates {
+            // A band of type OFPMBT_DROP (1) and length 16.
             body.extend([0, 1, 0, 16]);
             body.extend(rate.to_be_bytes());
             body.extend([0; 8]);
         }
+        // OFPT_METER_MOD.
         self.session.frame(29, &body)
     }
 
@@ -384,11 +393,13 @@ impl Bench {
         let mut body = role.to_be_bytes().to_vec();
         body.extend([0; 4]);
         body.extend(generation.to_be_bytes());
+        // OFPT_ROLE_REQUEST.
         self.session.frame(24, &body)
     }
 
     /// Returns a multipart request of OpenFlow 1.3 or a statistics request of OpenFlow 1.0.
     pub(super) fn statistics(&mut self, kind: u16, body: &[u8]) -> Vec<u8> {
+        // OFPT_STATS_REQUEST of 1.0, or OFPT_MULTIPART_REQUEST of 1.3.
         let (message, padding) = if self.is_v1_0() { (16, 0) } else { (18, 4) };
         let mut bytes = kind.to_be_bytes().to_vec();
         bytes.extend([0, 0]);
@@ -397,8 +408,9 @@ impl Bench {
         self.session.frame(message, &bytes)
     }
 
-    /// Makes sure that the switch has meters, which are optional.
+    /// Demands that the switch supports meters. Otherwise, the requirement is not applicable.
     pub(super) fn has_meters(&mut self) -> Result<(), Fault> {
+        // OFPMP_METER_FEATURES, answered with OFPT_MULTIPART_REPLY (1.3.5, section 7.3.5.14).
         let request = self.statistics(11, &[]);
         let answers = self.ask(&request)?;
         let most = answers.iter().find(|answer| answer.kind() == 19).and_then(|answer| {
@@ -407,8 +419,10 @@ impl Bench {
         if most.unwrap_or(0) < METER + 4 { Err(lacks("meters")) } else { Ok(()) }
     }
 
-    /// Makes sure that the switch has groups that send packets to all buckets, by adding one.
+    /// Adds the bench's first group, of the type that sends packets to all buckets. If the switch
+    /// does not support groups, the requirement is not applicable.
     pub(super) fn first_group(&mut self) -> Result<(), Fault> {
+        // OFPGC_ADD of a group of type OFPGT_ALL.
         let request = self.group_mod(0, 0, GROUP, &[1]);
         let answers = self.ask(&request)?;
         match answers.iter().find_map(Frame::error) {
@@ -432,7 +446,8 @@ pub(super) fn output_v1_3(port: u32) -> Vec<u8> {
     action
 }
 
-/// Returns the fault of a switch that answers a request for its flows with something else.
+/// Returns the fault of a switch that answers a request for its flows with a message of another
+/// kind.
 fn no_flows() -> Fault {
     Fault::Broken("the switch does not return its flows".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The requirements, by what they are about.
+//! The requirements of OpenFlow, in modules by subject.
 
 mod flows;
 mod groups;
@@ -8,7 +8,7 @@ mod roles;
 
 use super::Trial;
 
-/// Returns all requirements of both versions.
+/// Returns the requirements of both versions.
 pub(super) fn all() -> impl Iterator<Item = &'static Trial> {
     [messages::ALL, flows::ALL, refusals::ALL, groups::ALL, roles::ALL].into_iter().flatten()
 }

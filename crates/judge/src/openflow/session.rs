@@ -1,4 +1,4 @@
-//! The connection of an OpenFlow switch: frames, and a record of them.
+//! The connection to an OpenFlow switch: sends and receives messages, and records them.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -14,11 +14,11 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::channel::{ConnectError, Exchange, TIMEOUT};
 
-/// The time to wait for a switch that connects.
+/// The time to wait for a switch to connect.
 const CONNECTS: Duration = Duration::from_secs(60);
-/// The interval at which interrupts are checked.
+/// The interval at which a wait checks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(50);
-/// The number of characters of a message that are kept.
+/// The largest number of characters that are kept of a recorded message.
 const KEPT: usize = 2_000;
 
 /// A message of the switch.
@@ -98,24 +98,24 @@ impl Stream {
     }
 }
 
-/// A connection, and the record of the messages on it.
+/// A connection to a switch, with a record of the messages on it.
 pub(super) struct Session {
     stream: Stream,
     framer: Framer,
     version: Version,
     next_xid: u32,
-    /// The messages that have arrived and not been looked at.
+    /// The messages that have arrived and were not yet read.
     arrived: VecDeque<Frame>,
     exchanges: Vec<Exchange>,
 }
 
-/// The reason why a message did not come.
+/// The reason why the connection counts as lost.
 #[derive(Debug)]
 pub(super) struct Lost(pub(super) String);
 
 impl Session {
-    /// Waits for a switch that connects, and agrees on a version with it: the only one that is
-    /// given, or the highest that both know.
+    /// Waits for a switch to connect, and agrees on a version with it: on `only` if it is given,
+    /// and otherwise on the highest version that both sides support.
     pub(super) fn accept(
         listener: &TcpListener,
         only: Option<Version>,
@@ -152,7 +152,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Exchanges hello messages (1.0.0, 5.5.1; 1.3.5, 6.3.1).
+    /// Exchanges hello messages, which agree on the version (1.0.0, 5.5.1; 1.3.5, 6.3.1).
     fn agree(&mut self, only: Option<Version>) -> Result<(), Lost> {
         let hello = self.frame(MessageType::HELLO.0, &[]);
         self.send(&hello)?;
@@ -177,14 +177,14 @@ impl Session {
         self.version
     }
 
-    /// Returns an identifier that no message of the session has yet.
+    /// Returns a transaction id that no message of the session has used.
     pub(super) fn take_xid(&mut self) -> u32 {
         let xid = self.next_xid;
         self.next_xid += 1;
         xid
     }
 
-    /// Returns a message with an identifier of its own.
+    /// Returns a message of type `kind` with a new transaction id.
     pub(super) fn frame(&mut self, kind: u8, body: &[u8]) -> Vec<u8> {
         let xid = self.take_xid();
         let length = u16::try_from(8 + body.len()).unwrap_or(u16::MAX);
@@ -195,8 +195,8 @@ impl Session {
         frame
     }
 
-    /// Sends a message and then a barrier request. Returns what arrived until the barrier reply
-    /// with the identifier of the message: its answers, or none.
+    /// Sends a message, followed by a barrier request. Returns the answers to the message, which
+    /// are the messages with its transaction id that arrive before the barrier reply.
     pub(super) fn ask(&mut self, frame: &[u8]) -> Result<Vec<Frame>, Lost> {
         let xid = Frame(frame.to_vec()).xid();
         self.send(frame)?;
@@ -233,8 +233,8 @@ impl Session {
         Ok(answers)
     }
 
-    /// Returns the first message of this type that the switch sends of its own accord, or has sent
-    /// since the record began.
+    /// Returns the first message of type `kind` that the switch sends unasked: one that has arrived
+    /// since the record began, or one that arrives within `within`.
     pub(super) fn notification(
         &mut self,
         kind: u8,
@@ -259,7 +259,7 @@ impl Session {
         Ok(found)
     }
 
-    /// Forgets messages that the switch sent of its own accord.
+    /// Discards the messages that the switch has sent unasked.
     pub(super) fn forget(&mut self) {
         self.arrived.clear();
     }
@@ -282,7 +282,8 @@ impl Session {
         self.stream.write(frame).map_err(|error| Lost(format!("the connection failed: {error}")))
     }
 
-    /// Returns the next message, at most after some time. Echo requests are answered.
+    /// Returns the next message, or `None` if none arrives within `within`. Answers echo requests
+    /// meanwhile.
     fn receive(&mut self, within: Duration) -> Result<Option<Frame>, Lost> {
         if let Some(frame) = self.arrived.pop_front() {
             return Ok(Some(frame));
@@ -325,7 +326,7 @@ impl Session {
         }
     }
 
-    /// Returns a message as text: its fields, or its bytes if it cannot be read.
+    /// Returns a message as text: its fields, or its bytes if it cannot be parsed.
     fn shown(&self, frame: &[u8]) -> String {
         let version = Header::new_checked(frame).ok().map(|header| header.version());
         let read = match self.version {
@@ -347,14 +348,14 @@ impl Session {
     }
 }
 
-/// Returns the name of an error as the specification has it.
+/// Returns the name of an error, given by type and code, in the specification of this version.
 pub(super) fn name(version: Version, error: (u16, u16)) -> String {
     let (kind, code) = error;
     let reason = ErrorReason::from_codes(version, kind, code);
     reason.map_or_else(|| format!("error type {kind}, code {code}"), |reason| reason.to_string())
 }
 
-/// Listens for a switch.
+/// Opens the socket at which the switch connects.
 pub(super) fn listen(address: SocketAddr) -> Result<TcpListener, ConnectError> {
     TcpListener::bind(address).map_err(|cause| ConnectError::Listen { address, cause })
 }

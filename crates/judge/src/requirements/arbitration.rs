@@ -1,4 +1,5 @@
-//! Section 5: which of several controllers is the primary.
+//! Requirements of section 5: which of several controllers is the primary, and what the others may
+//! do.
 
 use tonic::Code;
 
@@ -244,13 +245,13 @@ fn roles_are_independent(bench: &mut Bench) -> Result<(), Fault> {
     still_primary(bench)
 }
 
-/// Returns an arbitration for a role that nothing else uses.
+/// Returns an arbitration request for a role that no other attempt uses.
 fn of_role(bench: &Bench, election_id: u128) -> Update {
     let role = v1::Role { name: "planimeter-conformance".to_owned(), ..Default::default() };
     arbitration_of(bench.device_id(), Some(role), Some(election_id))
 }
 
-/// Makes sure that the primary's election id has two below it, and returns those.
+/// Raises the primary's election id so that at least two lower ids exist, and returns two of these.
 fn lower_ids(bench: &mut Bench) -> Result<(u128, u128), Fault> {
     if bench.election_id() < 3 {
         bench.raise_election_id(3)?;
@@ -263,7 +264,8 @@ fn is_arbitration(message: &v1::stream_message_response::Update) -> bool {
     matches!(message, v1::stream_message_response::Update::Arbitration(_))
 }
 
-/// Demands that the client of the bench is still the primary: that its writes are accepted.
+/// Demands that the bench's client is still the primary, which shows in the device accepting its
+/// writes.
 fn still_primary(bench: &mut Bench) -> Result<(), Fault> {
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);

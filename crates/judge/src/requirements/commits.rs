@@ -1,5 +1,5 @@
-//! Sections 14 and 15: pipelines that are committed. The requirements commit the pipeline that the
-//! device runs again, with another cookie.
+//! Requirements of sections 14 and 15 about commits. They commit the same pipeline that the device
+//! runs, with another cookie.
 
 use protos::v1::{
     self, get_forwarding_pipeline_config_request::ResponseType,
@@ -64,7 +64,7 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// Sets a pipeline, which the device must accept.
+/// Sends a request to set a pipeline, and demands that the device accepts it.
 fn accept(
     bench: &mut Bench,
     action: Action,
@@ -75,7 +75,7 @@ fn accept(
     demand_code(code, &[Code::Ok])
 }
 
-/// Inserts an entry, and returns it.
+/// Inserts a generated entry, and returns it.
 fn inserted(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
     let table = bench.any_open_table()?;
     let entry = bench.entry(&table);
@@ -143,7 +143,7 @@ fn commit_with_a_pipeline(bench: &mut Bench) -> Result<(), Fault> {
     demand_code(code, &[Code::InvalidArgument])
 }
 
-/// Reconciles a pipeline. A device need not support it.
+/// Sends the pipeline with the action RECONCILE_AND_COMMIT, which a device need not support.
 fn reconcile(
     bench: &mut Bench,
     config: Option<v1::ForwardingPipelineConfig>,

@@ -1,4 +1,5 @@
-//! Sections 9.1.3 to 9.1.5: default entries, and tables whose entries the program brings.
+//! Requirements of sections 9.1.3 to 9.1.5: default entries, and tables whose entries the program
+//! declares.
 
 use bytes::Bytes;
 use protos::v1;
@@ -55,7 +56,8 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// Returns a table whose default entry may be modified, and which has an action that fits.
+/// Returns a table that satisfies `fits`, whose default entry may be modified, and which has a
+/// default action that the attempt can call.
 fn table(bench: &Bench, what: &str, fits: impl Fn(&Table) -> bool) -> Result<Table, Fault> {
     bench.table(what, |table| {
         !table.is_const && !table.has_const_default && table.profile.is_none() && fits(table)
@@ -67,7 +69,7 @@ fn open_default(bench: &Bench) -> Result<Table, Fault> {
     table(bench, "table whose default entry may be modified", has_action)
 }
 
-/// Returns a default entry with the last action that it may have.
+/// Returns a default entry that calls the last one of the table's actions that are permitted there.
 fn default_entry(table: &Table) -> Result<v1::TableEntry, Fault> {
     let action = table.actions.iter().rfind(|action| action.in_default);
     let action = action.ok_or_else(|| lacks("action for default entries"))?;

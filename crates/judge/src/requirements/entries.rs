@@ -1,4 +1,4 @@
-//! Sections 9.1, 9.1.1 and 9.1.2: entries of tables, their matches and actions.
+//! Requirements of sections 9.1, 9.1.1 and 9.1.2: table entries, their matches and actions.
 
 use bytes::Bytes;
 use protos::v1::{self, field_match::FieldMatchType as Match};
@@ -375,8 +375,8 @@ fn range_of_everything(bench: &mut Bench) -> Result<(), Fault> {
     })
 }
 
-/// Demands that an entry is refused in which a field of some kind, with at least two bits, has this
-/// match.
+/// Demands that the device refuses an entry with an invalid match. `matched` returns the match for
+/// a key field of this kind, given the field's width, which is at least two bits.
 fn refuse_match(
     bench: &mut Bench,
     kind: Kind,
@@ -390,7 +390,7 @@ fn refuse_match(
     bench.holds_no(&entry)
 }
 
-/// Returns a table that takes entries with a field of some kind with at least two bits.
+/// Returns a table that accepts entries and has a key field of this kind with at least two bits.
 fn table_with(bench: &Bench, kind: Kind) -> Result<Table, Fault> {
     let what = format!("table with a field of kind {kind:?} that takes entries").to_lowercase();
     bench.open_table(&what, |table| table.key(kind).is_some_and(|key| key.bits >= 2))
@@ -469,20 +469,22 @@ fn has_numbers(action: &Action) -> bool {
     action.params.iter().any(is_number)
 }
 
-/// Returns whether the values of a parameter are numbers of the data plane.
+/// Returns whether the values of a parameter are plain numbers, which the device does not
+/// translate.
 fn is_number(param: &Param) -> bool {
     param.translated.is_none()
 }
 
-/// Gives a parameter of a call another value.
+/// Sets the argument that a call passes for one parameter.
 fn set(call: &mut v1::Action, id: u32, value: &Bytes) {
     for param in call.params.iter_mut().filter(|param| param.param_id == id) {
         param.value = value.clone();
     }
 }
 
-/// Demands that an entry is refused whose action was changed, and likewise a modification. The
-/// action must be one that fits.
+/// Demands that the device refuses an action that `change` has made invalid, both when an entry is
+/// inserted with it and when a valid entry is modified to it. Not applicable if no table has an
+/// action that satisfies `fits`.
 fn refuse_action(
     bench: &mut Bench,
     codes: &[Code],

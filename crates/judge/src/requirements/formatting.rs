@@ -1,4 +1,4 @@
-//! Section 8: how values are written.
+//! Requirements of section 8: how values are encoded.
 
 use bytes::{BufMut, Bytes, BytesMut};
 use protos::v1::{self, entity::Entity as Kind, field_match::FieldMatchType as Match};
@@ -57,8 +57,8 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// The codes for a byte string that is no value of a field: section 8.3 has the first, section
-/// 9.1.1 the second.
+/// The status codes for a byte string that is not a valid value of a field. Section 8.3 names the
+/// first code, section 9.1.1 the second.
 pub(super) const BAD_VALUE: &[Code] = &[Code::OutOfRange, Code::InvalidArgument];
 
 fn identifier_zero(bench: &mut Bench) -> Result<(), Fault> {
@@ -111,7 +111,8 @@ fn entry_is_read_as_written(bench: &mut Bench) -> Result<(), Fault> {
     demand_same(bench.find(&entry)?, &changed)
 }
 
-/// Demands that an entry was returned as it was written, apart from the order of repeated fields.
+/// Demands that the entry that was found equals the one that was written, apart from the order of
+/// repeated fields.
 pub(super) fn demand_same(
     found: Option<v1::TableEntry>,
     written: &v1::TableEntry,
@@ -124,7 +125,7 @@ pub(super) fn demand_same(
     })
 }
 
-/// Returns an entry with its repeated fields in one order.
+/// Returns an entry with its repeated fields sorted.
 fn ordered(mut entry: v1::TableEntry) -> v1::TableEntry {
     entry.r#match.sort_by_key(|field| field.field_id);
     if let Some(v1::table_action::Type::Action(action)) =
@@ -227,7 +228,7 @@ fn value_without_bytes(bench: &mut Bench) -> Result<(), Fault> {
     bench.refuse(insert(of_entry(&with_match(&entry, key.id, empty))), BAD_VALUE)
 }
 
-/// Returns an entry in which one field has another match.
+/// Returns a copy of `entry` in which one field has another match.
 pub(super) fn with_match(entry: &v1::TableEntry, field_id: u32, matched: Match) -> v1::TableEntry {
     let mut entry = entry.clone();
     for field in entry.r#match.iter_mut().filter(|field| field.field_id == field_id) {

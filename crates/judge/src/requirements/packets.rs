@@ -1,5 +1,5 @@
-//! Sections 9.8, 16.1, 16.2 and 16.4: what a device sends to its controllers because of packets or
-//! of time, and packet-outs that must not leave it.
+//! Requirements of sections 9.8, 16.1, 16.2 and 16.4: messages that packets and timeouts cause, and
+//! packet-outs that must not leave the device.
 
 use std::time::Duration;
 
@@ -53,9 +53,9 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// The idle timeout of entries that expire.
+/// The idle timeout, in nanoseconds, of entries that are to expire.
 const IDLE_NS: i64 = 500_000_000;
-/// The time within which a notification of an expired entry must come.
+/// The time within which the notification about an expired entry must arrive.
 const EXPIRY: Duration = Duration::from_secs(5);
 
 pub(super) fn packet_in(message: Message) -> Option<v1::PacketIn> {
@@ -71,7 +71,7 @@ fn packet_in_metadata(bench: &mut Bench) -> Result<(), Fault> {
     check_packet_in(&fields, &packet)
 }
 
-/// Opens the stream of a backup.
+/// Opens a stream of a backup controller.
 fn backup(bench: &mut Bench) -> Result<Stream, Fault> {
     if bench.election_id() < 2 {
         bench.raise_election_id(2)?;
@@ -109,7 +109,8 @@ fn wrong_packet_out_does_not_leave(bench: &mut Bench) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Enables the first digest of the program, and returns its entry.
+/// Configures the first digest of the program so that the device sends it. Returns the digest
+/// entry.
 pub(super) fn enabled_digest(bench: &mut Bench) -> Result<v1::DigestEntry, Fault> {
     let digest_id = bench.subject.digests.first().copied().ok_or_else(|| lacks("digest"))?;
     let config = v1::digest_entry::Config { max_list_size: 1, ..Default::default() };
@@ -122,7 +123,7 @@ pub(super) fn enabled_digest(bench: &mut Bench) -> Result<v1::DigestEntry, Fault
     Ok(entry)
 }
 
-/// Returns the list of a digest message.
+/// Returns the digest list that a message contains; `None` for other messages.
 pub(super) fn digest(message: Message) -> Option<v1::DigestList> {
     match message {
         Message::Digest(list) => Some(list),
@@ -141,7 +142,7 @@ fn digest_of_the_primary(bench: &mut Bench) -> Result<(), Fault> {
     bench.accept(vec![delete(entry.into())])
 }
 
-/// Inserts an entry that expires, and returns it.
+/// Inserts an entry with an idle timeout, which will expire, and returns it.
 pub(super) fn expiring(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
     let has_one = |table: &Table| table.notifies_idle_entries;
     let table = bench.open_table("table with idle timeouts", has_one)?;
@@ -154,7 +155,8 @@ pub(super) fn expiring(bench: &mut Bench) -> Result<v1::TableEntry, Fault> {
     Ok(entry)
 }
 
-/// Returns the entry of an idle notification that has the key of another one.
+/// Returns the entry with the same key as `like` from an idle-timeout notification; `None` for
+/// other messages.
 pub(super) fn idle_entry(message: Message, like: &v1::TableEntry) -> Option<v1::TableEntry> {
     let is_it = |found: &v1::TableEntry| {
         (found.table_id, found.priority) == (like.table_id, like.priority)
@@ -166,7 +168,8 @@ pub(super) fn idle_entry(message: Message, like: &v1::TableEntry) -> Option<v1::
     }
 }
 
-/// Waits for the notification of an entry, and returns the entry that it names.
+/// Waits for the idle-timeout notification about an entry, and returns the entry as the
+/// notification contains it.
 pub(super) fn notified(bench: &mut Bench, entry: &v1::TableEntry) -> Result<v1::TableEntry, Fault> {
     let found = bench.heard_within(EXPIRY, &mut |message| idle_entry(message, entry))?;
     found.ok_or_else(|| {

@@ -1,4 +1,5 @@
-//! Sections 14, 15 and 17: pipelines and capabilities, as far as no pipeline is committed.
+//! Requirements of sections 14, 15 and 17 about pipelines and capabilities that can be tried
+//! without a commit.
 
 use protos::v1::{
     self, forwarding_pipeline_config::Cookie, get_forwarding_pipeline_config_request::ResponseType,
@@ -52,7 +53,7 @@ pub(super) const ALL: &[Trial] = &[
     must("17", "version", "The device names the version of P4Runtime that it implements.", version),
 ];
 
-/// Returns a request of the primary to set a pipeline.
+/// Returns a request of the primary to set the pipeline, with this action.
 pub(super) fn request(
     bench: &Bench,
     action: Action,
@@ -67,7 +68,7 @@ pub(super) fn request(
     }
 }
 
-/// Returns the whole pipeline of the device.
+/// Returns the complete forwarding-pipeline configuration of the device.
 pub(super) fn whole(bench: &mut Bench) -> Result<v1::ForwardingPipelineConfig, Fault> {
     get(bench, ResponseType::All)
 }
@@ -88,8 +89,8 @@ pub(super) fn get(
     })
 }
 
-/// Returns the code with which the device answers a request; not applicable if the device takes no
-/// pipelines.
+/// Returns the status code with which the device answers a request to set a pipeline. Not
+/// applicable if the device accepts no pipelines.
 pub(super) fn set(
     bench: &mut Bench,
     request: v1::SetForwardingPipelineConfigRequest,

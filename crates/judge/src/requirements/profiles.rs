@@ -1,4 +1,4 @@
-//! Section 9.2: members and groups of action profiles, and action sets of entries.
+//! Requirements of section 9.2: members and groups of action profiles, and action sets in entries.
 
 use protos::v1::{self, entity::Entity as Kind, table_action};
 use tonic::Code;
@@ -114,17 +114,19 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// Identifiers that nothing else is likely to use.
+/// The identifier of the bench's first member of an action profile, which other controllers are not
+/// likely to use.
 const MEMBER: u32 = 0x00c0_ffe0;
 const GROUP: u32 = 0x00c0_ffe0;
 
-/// A profile that takes members, with a table whose entries refer to it.
+/// An action profile whose members the device accepts, with a table whose entries refer to it.
 struct Subject {
     profile: Profile,
     table: Table,
 }
 
-/// Returns a profile that fits and takes members, which are optional (9.2.3).
+/// Returns an action profile that satisfies `fits` and whose members the device accepts. Members
+/// are optional (9.2.3).
 fn subject(
     bench: &mut Bench,
     what: &str,
@@ -202,7 +204,7 @@ impl Subject {
         }))
     }
 
-    /// Returns whether a group of two members of weight 1 fits.
+    /// Returns whether the limits of the profile permit a group of two members with weight 1.
     fn holds_two(&self) -> bool {
         self.profile.max_group_size == 0 || self.profile.max_group_size >= 2
     }
@@ -368,7 +370,8 @@ fn plain_action_in_a_table_with_a_profile(bench: &mut Bench) -> Result<(), Fault
     bench.holds_no(&entry)
 }
 
-/// Returns an entry with a set of equal actions of these weights.
+/// Returns an entry that contains an action set: the same action several times, once with each of
+/// these weights.
 fn with_set(bench: &mut Bench, weights: &[i32]) -> Result<v1::TableEntry, Fault> {
     let profiles = bench.subject.profiles.clone();
     let table = bench.table("table with an action selector", |table| {

@@ -1,4 +1,4 @@
-//! Sections 9.1.6 and 13: what a Read returns.
+//! Requirements of sections 9.1.6 and 13: which entities a Read request returns.
 
 use bytes::Bytes;
 use protos::v1;
@@ -169,7 +169,7 @@ fn read_by_metadata(bench: &mut Bench) -> Result<(), Fault> {
     filters(bench, &with(all, b"m1"), &first, &second)
 }
 
-/// Demands that a Read returns the first of two entries and not the second.
+/// Demands that a Read request with `wanted` returns the entry `first` but not the entry `second`.
 fn filters(
     bench: &mut Bench,
     wanted: &v1::TableEntry,

@@ -1,4 +1,4 @@
-//! Section 9.5: multicast groups and clone sessions.
+//! Requirements of section 9.5: multicast groups and clone sessions.
 
 use protos::v1;
 use tonic::Code;
@@ -60,10 +60,12 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// Identifiers that nothing else is likely to use.
+/// The number of the bench's multicast group and clone session, which other controllers are not
+/// likely to use.
 const ID: u32 = 431;
 
-/// Makes a group or session with copies for the first port with these instances.
+/// A function that builds a multicast group or clone session with this number. Its replicas send
+/// copies to port 1 with these instance numbers.
 type Make = fn(u32, &[u32]) -> v1::Entity;
 
 fn group(id: u32, instances: &[u32]) -> v1::Entity {
@@ -74,7 +76,8 @@ fn session(id: u32, instances: &[u32]) -> v1::Entity {
     clone_session(id, replicas(instances.iter().copied()), 128)
 }
 
-/// Inserts a group or session. A device that refuses a valid one with UNIMPLEMENTED has none.
+/// Inserts a valid multicast group or clone session. If the device answers UNIMPLEMENTED, it does
+/// not support them, and the requirement is not applicable.
 fn insert_first(bench: &mut Bench, entity: v1::Entity) -> Result<(), Fault> {
     let request = bench.write_request(vec![insert(entity)]);
     let answer = bench.write(request)?;

@@ -1,5 +1,5 @@
-//! Sections 9.1.7, 9.1.8, 9.3, 9.4 and 9.6 to 9.8: what belongs to entries, and arrays, value sets
-//! and digests.
+//! Requirements of sections 9.1.7, 9.1.8, 9.3, 9.4 and 9.6 to 9.8: direct counters, direct meters
+//! and idle timeouts of entries, arrays, value sets, and digests.
 
 use protos::v1::{self, entity::Entity as Kind};
 use tonic::Code;
@@ -108,15 +108,15 @@ const COUNT: v1::CounterData = v1::CounterData { byte_count: 500, packet_count: 
 const METER: v1::MeterConfig =
     v1::MeterConfig { cir: 1000, cburst: 2000, pir: 1000, pburst: 2000, eburst: 0 };
 
-/// Returns a table whose entries have a counter.
+/// Returns a table whose entries have a direct counter.
 fn counting_table(bench: &Bench) -> Result<Table, Fault> {
     let has_one = |table: &Table| bench.subject.counts(table).is_some();
     bench.open_table("table with a direct counter", has_one)
 }
 
-/// Inserts an entry of a table to which `make` adds a resource, with the first action for which the
-/// device accepts it. The P4Info does not say which actions use the resource, and another action's
-/// entry is refused.
+/// Inserts an entry to which `make` adds a direct counter or meter, and returns it. Tries the
+/// actions of the table until the device accepts one, because P4Info does not say which actions use
+/// the resource, and a device may refuse it for the others.
 fn with_resource(
     bench: &mut Bench,
     table: &Table,
@@ -134,20 +134,22 @@ fn with_resource(
     Err(Fault::NotApplicable("no action of the table seems to use the resource".to_owned()))
 }
 
-/// A direct resource of entries, which are read and written with it.
+/// A direct resource of an entry, such as a counter or a meter, that is read and written together
+/// with the entry.
 struct Resource<T> {
     name: &'static str,
     value: T,
     put: fn(v1::TableEntry, Option<T>) -> v1::TableEntry,
     get: fn(v1::TableEntry) -> Option<T>,
-    /// Whether what is returned is the value that was written.
+    /// Returns whether a value that was read is the one that was written.
     is_set: fn(Option<T>) -> bool,
-    /// Whether what is returned is right after a MODIFY without the resource.
+    /// Returns whether a value is the specified one after a MODIFY that does not contain the
+    /// resource.
     is_right_without: fn(Option<T>) -> bool,
 }
 
-/// Demands that a resource is returned only if the Read asks for it, as it was written, and changed
-/// by a MODIFY without it as the specification says.
+/// Demands that a Read request returns a direct resource only if it asks for it, that the resource
+/// has the written value, and that a MODIFY without the resource has the specified effect.
 fn on_demand<T: Copy + Default + std::fmt::Debug>(
     bench: &mut Bench,
     table: &Table,
@@ -174,7 +176,8 @@ fn on_demand<T: Copy + Default + std::fmt::Debug>(
 }
 
 fn direct_counter_on_demand(bench: &mut Bench) -> Result<(), Fault> {
-    /// Returns whether a counter has the counts. It counts packets, bytes or both.
+    /// Returns whether the counts that were read are those that were written, as far as the counter
+    /// counts them.
     fn is_kept(found: Option<v1::CounterData>) -> bool {
         let [packets, bytes] = [COUNT.packet_count, COUNT.byte_count];
         let found = found.map(|found| (found.packet_count, found.byte_count));
@@ -306,7 +309,8 @@ fn read_counter(
     found.ok_or_else(|| Fault::Broken(format!("cell {index} of the counter is not returned")))
 }
 
-/// Returns indices that an array does not have, with the code of each.
+/// Returns indices that are outside an array, each with the status code that the specification
+/// demands.
 fn wrong_indices<T>(array: &Array<T>) -> [(i64, Code); 2] {
     [(-1, Code::InvalidArgument), (array.size.saturating_add(1), Code::OutOfRange)]
 }

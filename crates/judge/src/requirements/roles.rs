@@ -1,8 +1,9 @@
-//! Sections 5.2 and 5.4: which of the controllers of several roles may write, and which receive
-//! packet-ins, digests and idle notifications.
+//! Requirements of sections 5.2 and 5.4: which of several controllers with different roles may
+//! write, and which receive packet-ins, digests and idle-timeout notifications.
 //!
-//! A role without a configuration has full access. The format of a configuration is left open; the
-//! one that is tried is that of `protos::roles`, if the device knows it.
+//! A role without a configuration has full access. The specification leaves the format of a
+//! configuration open. The one that is tried here is that of `protos::roles`, if the device
+//! supports it.
 
 use std::time::Duration;
 
@@ -96,9 +97,9 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// The role of all attempts here.
+/// The role that all attempts of this module use.
 const ROLE: &str = "planimeter-conformance";
-/// The time for which a message is awaited that another controller has received already.
+/// The time to wait for a message after another controller has received the same message.
 const SHORTLY: Duration = Duration::from_secs(2);
 
 /// A controller that is the primary of the role.
@@ -113,7 +114,7 @@ fn role(config: Option<Any>) -> v1::Role {
 
 impl Primary {
     /// Becomes the primary of the role, with an election id that the primary of the default role
-    /// does not have.
+    /// does not use.
     fn new(bench: &mut Bench, config: Option<&RoleConfig>) -> Result<Self, Fault> {
         let role = role(config.map(RoleConfig::to_any));
         // A controller without election id learns the highest one, and displaces none.
@@ -128,7 +129,7 @@ impl Primary {
         Ok(primary)
     }
 
-    /// Sends an arbitration with the election id of the primary, and waits for the answer.
+    /// Sends an arbitration request with the primary's election id, and waits for the answer.
     fn arbitrate(&mut self, bench: &mut Bench, role: v1::Role) -> Result<(), Fault> {
         let update = arbitration_of(bench.device_id(), Some(role), Some(self.election_id));
         bench.send_on(&self.stream, update)?;
@@ -145,7 +146,7 @@ impl Primary {
         self.arbitrate(bench, role(Some(config.to_any())))
     }
 
-    /// Demands that a message which another controller has received comes to this one too.
+    /// Demands that this controller receives a message that another controller has received.
     fn hears<T>(
         &mut self,
         bench: &mut Bench,
@@ -158,7 +159,7 @@ impl Primary {
         })
     }
 
-    /// Demands that none comes.
+    /// Demands that this controller receives no message that satisfies `is_wrong`.
     fn is_silent(
         &mut self,
         bench: &mut Bench,
@@ -167,7 +168,8 @@ impl Primary {
         bench.silent_on(&mut self.stream, is_wrong)
     }
 
-    /// Writes an update as this controller, and returns the answer.
+    /// Sends a Write request with one update as this controller, and returns the status code of the
+    /// answer.
     fn write(&self, bench: &mut Bench, update: v1::Update) -> Result<Code, Fault> {
         let request = v1::WriteRequest {
             role: ROLE.to_owned(),
@@ -181,8 +183,9 @@ impl Primary {
 /// Becomes the primary of the role with a configuration.
 ///
 /// # Errors
-/// Not applicable if the device does not know the format, or accepts configurations of any type,
-/// which says nothing about what it does with this one.
+/// Not applicable if the device does not support the format of the configuration. Also not
+/// applicable if it accepts even a configuration of an unknown type, so that accepting this one
+/// proves nothing.
 fn configured(bench: &mut Bench, config: &RoleConfig) -> Result<Primary, Fault> {
     if takes_unknown(bench)? {
         return Err(Fault::NotApplicable(
@@ -192,7 +195,7 @@ fn configured(bench: &mut Bench, config: &RoleConfig) -> Result<Primary, Fault> 
     Primary::new(bench, Some(config))
 }
 
-/// Returns a configuration of a type that no device knows.
+/// Returns a role configuration of a type that no device supports.
 fn unknown() -> Any {
     Any { type_url: "type.googleapis.com/planimeter.NoSuchRoleConfig".to_owned(), value: vec![] }
 }
@@ -250,8 +253,8 @@ fn idle_notification_of_every_role(bench: &mut Bench) -> Result<(), Fault> {
     bench.silent_on(&mut backup, |message| matches!(message, Message::IdleTimeoutNotification(_)))
 }
 
-/// Returns the fault of a device that sends no idle notification at all, which is another
-/// requirement.
+/// Returns the fault of a device that sends no idle-timeout notification at all. Another
+/// requirement demands the notification.
 fn no_notification() -> Fault {
     Fault::NotApplicable("the device sent no idle notification".to_owned())
 }

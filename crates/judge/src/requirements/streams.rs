@@ -1,4 +1,4 @@
-//! Section 16: packet-outs and acknowledgements on the stream.
+//! Requirements of section 16: packet-outs and acknowledgements on the stream.
 
 use bytes::Bytes;
 use protos::v1::{
@@ -65,7 +65,7 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// Returns a packet-out whose metadata fits the P4Info.
+/// Returns a packet-out whose metadata fields are those of the P4Info.
 fn packet_out(bench: &Bench) -> v1::PacketOut {
     let metadata = bench
         .subject
@@ -75,8 +75,9 @@ fn packet_out(bench: &Bench) -> v1::PacketOut {
     v1::PacketOut { payload: Bytes::from_static(&[0; 60]), metadata: metadata.collect() }
 }
 
-/// Sends a message that the device must drop, and demands that an error, if there is one, is of the
-/// right kind, and that the client stays the primary. Errors are optional (16.6).
+/// Sends a message that the device must drop. Demands that the client stays the primary. If the
+/// device sends an error message, which is optional (16.6), demands that it is of the right kind
+/// and has one of these codes.
 fn is_dropped(
     bench: &mut Bench,
     update: Update,

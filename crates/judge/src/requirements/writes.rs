@@ -1,4 +1,4 @@
-//! Sections 10 and 12: what a Write does, and how it is refused.
+//! Requirements of sections 10 and 12: the effects of a Write request, and the form of a refusal.
 
 use protos::v1::{self, write_request::Atomicity};
 use tonic::Code;
@@ -117,8 +117,7 @@ fn write_of_another_than_the_primary(bench: &mut Bench) -> Result<(), Fault> {
     bench.holds_no(&entry)
 }
 
-/// Returns an entry, and another with the same key. They are equal if no action of the table has
-/// parameters.
+/// Returns two entries with the same key. They are equal if no action of the table has parameters.
 fn two_of_one_key(bench: &mut Bench) -> Result<(v1::TableEntry, v1::TableEntry), Fault> {
     let with_params = bench
         .open_table("", |table| table.action().is_some_and(|action| !action.params.is_empty()));
@@ -217,7 +216,8 @@ fn batch_as_a_transaction(bench: &mut Bench) -> Result<(), Fault> {
     all_or_nothing(bench, Atomicity::DataplaneAtomic)
 }
 
-/// Demands that a batch in this mode is carried out as a whole or not at all. The mode is optional.
+/// Demands that the device executes either all updates of a batch with this atomicity, or none. The
+/// atomicity is optional.
 fn all_or_nothing(bench: &mut Bench, atomicity: Atomicity) -> Result<(), Fault> {
     let table = bench.any_open_table()?;
     let [first, second, third, absent] = [0; 4].map(|_| bench.entry(&table));

@@ -1,5 +1,5 @@
-//! The externs that a device has according to its P4Info: counters, meters, registers and value
-//! sets.
+//! The extern objects of a device's program, read from its P4Info: counters, meters, registers and
+//! value sets.
 
 use protos::config::{
     self, counter_spec, meter_spec, p4_bitstring_like_type_spec, p4_data_type_spec,
@@ -7,17 +7,17 @@ use protos::config::{
 
 use super::{Key, keys, special, width};
 
-/// An indexed array.
+/// An indexed array of cells: a counter, meter or register.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Array<T> {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) size: i64,
-    /// The form of its cells.
+    /// The form of the array's cells, which depends on the kind of the array.
     pub(crate) form: T,
 }
 
-/// The quantities that a counter counts.
+/// The units that a counter counts: packets, bytes or both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) packets: bool,
@@ -35,10 +35,10 @@ pub(crate) enum Marker {
     SingleRateTwo,
 }
 
-/// The width of the values of a register; `None` if they are no unsigned numbers.
+/// The width of a register's values in bits, or `None` if the values are not unsigned numbers.
 pub(crate) type Width = Option<u32>;
 
-/// A direct counter or meter, with the form of its cells.
+/// A direct counter or direct meter of a table, with the form of its cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Direct<T> {
     pub(crate) id: u32,
@@ -52,7 +52,7 @@ pub(crate) struct ValueSet {
     pub(crate) name: String,
     pub(crate) keys: Vec<Key>,
     pub(crate) size: i64,
-    /// Whether the values of its members are numbers that no annotation restricts.
+    /// Whether all values of the set's members are plain numbers that no annotation restricts.
     pub(crate) is_plain: bool,
 }
 

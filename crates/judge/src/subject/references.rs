@@ -1,44 +1,46 @@
-//! References of entries to other entities, which the annotation `@refers_to` declares: the value of
-//! a key field or parameter is that of a field of an entry in another table, or the number of a
-//! multicast group or clone session.
+//! References from entities to other entities, which the annotation `@refers_to` declares. The
+//! value of a key field or action parameter must be that of a field of an entry in another table,
+//! or the number of a multicast group or clone session.
 //!
-//! P4Runtime does not say what a device does with a reference to something that is not there. It has
-//! to accept an entity whose references lead to what is there.
+//! P4Runtime does not specify what a device does with a reference to an entity that does not exist.
+//! It must accept an entity if all entities to which it refers exist.
 
 use protos::config;
 
-/// The entities to which a reference leads.
+/// The kind of entity to which a reference refers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
-    /// The entries of the table with this identifier.
+    /// An entry of the table with this identifier.
     Table(u32),
     MulticastGroups,
     CloneSessions,
 }
 
-/// A reference of a key, or of a call of an action.
+/// A reference from the key of an entry, or from the arguments of an action call, to another
+/// entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
     pub(crate) target: Target,
-    /// The values that the target must have, all of them in one entity.
+    /// The values that the referring and the referenced entity must have in common.
     pub(crate) pairs: Vec<Pair>,
 }
 
-/// A value of a reference.
+/// A pair of fields that must have the same value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pair {
-    /// The identifier of the key field or parameter that refers.
+    /// The identifier of the referring key field or parameter.
     pub(crate) own: u32,
-    /// The identifier of the field of the target's table; 0 for the number of a multicast group or
-    /// clone session.
+    /// The identifier of the field in the referenced entity; 0 if the value is the number of a
+    /// multicast group or clone session.
     pub(crate) field: u32,
 }
 
-/// Returns the references that fields or parameters declare, which are given by identifier. Those to
-/// different fields of one target are one reference.
+/// Returns the references that are declared by the annotations of fields or parameters, which are
+/// given by identifier. Annotations for different fields of the same target make up a single
+/// reference.
 ///
 /// # Errors
-/// Returns the reason if a reference cannot be followed.
+/// Returns the reason if a reference cannot be resolved.
 pub(super) fn references<'a>(
     p4info: &config::P4Info,
     annotated: impl Iterator<Item = (u32, &'a [String])>,
@@ -64,7 +66,8 @@ pub(super) fn references<'a>(
 
 const ANNOTATION: &str = "@refers_to";
 
-/// Returns the target that an annotation names, and the identifier of the field.
+/// Returns the target that the text of an annotation names, and the identifier of the target's
+/// field.
 fn named(p4info: &config::P4Info, text: &str) -> Option<(Target, u32)> {
     let body = text.strip_prefix(ANNOTATION)?.trim().strip_prefix('(')?.strip_suffix(')')?;
     let mut words = body.split(',').map(|word| word.trim().trim_matches('"'));

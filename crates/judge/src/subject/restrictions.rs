@@ -1,10 +1,10 @@
-//! The constraints that a program states on entries of tables and on calls of actions, with the
-//! annotations `@entry_restriction` and `@action_restriction` of its P4Info.
+//! The constraints that a program states on table entries and on action calls, with the annotations
+//! `@entry_restriction` and `@action_restriction` in its P4Info.
 //!
-//! Annotations, keys and entries are read here, apart from the code that serves our own switch. The
-//! meaning of an expression is that of the crate `constraints`, which the switch uses too: its tests
-//! compare it with an evaluator that follows the specification of the language word by word, so a
-//! second evaluator here would only repeat that one.
+//! Annotations, keys and entries are parsed here, independently of the code that serves our own
+//! switch. Expressions are evaluated by the crate `constraints`, which the switch uses too. The
+//! tests of that crate compare it with an evaluator that follows the language's specification word
+//! by word, so another evaluator here would only repeat that one.
 
 use bytes::Bytes;
 use constraints::{
@@ -17,31 +17,31 @@ use protos::v1::{self, field_match, field_match::FieldMatchType};
 use super::subject_kind;
 use super::translation::{Translated, translated};
 
-/// The constraint on the entries of a table, or on the calls of an action.
+/// The constraint on the entries of a table, or on the arguments of an action.
 #[derive(Clone, Debug)]
 pub(crate) struct Restriction {
-    /// The table or action with its name, as it appears in messages.
+    /// The table or action that has the constraint, with its kind and name as messages show them.
     pub(crate) owner: String,
     constraint: Constraint,
     /// The identifiers of the match fields or parameters, in the order of the constraint's keys.
     ids: Vec<u32>,
 }
 
-/// A constraint that an entry or a call breaks.
+/// How an entry or an action call violates a constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Breach {
     pub(crate) owner: String,
-    /// The numbers of the constraint's parts that do not hold.
+    /// The positions of the constraint's parts that are violated.
     pub(crate) parts: Vec<usize>,
-    /// The first part that does not hold, with the values that break it.
+    /// The first part that is violated, with the values that violate it.
     pub(crate) why: String,
 }
 
 impl Restriction {
-    /// Returns the constraint of a table; `None` if it has none.
+    /// Returns the constraint on a table's entries, or `None` if there is none.
     ///
     /// # Errors
-    /// Returns the fault of a constraint that cannot be read.
+    /// Returns a description of the fault if the constraint cannot be parsed.
     pub(super) fn of_table(
         p4info: &config::P4Info,
         table: &config::Table,
@@ -55,10 +55,10 @@ impl Restriction {
         Self::new(table.preamble.as_ref(), ids, constraints::Subject::Table(&keys))
     }
 
-    /// Returns the constraint of an action; `None` if it has none.
+    /// Returns the constraint on an action's arguments, or `None` if there is none.
     ///
     /// # Errors
-    /// Returns the fault of a constraint that cannot be read.
+    /// Returns a description of the fault if the constraint cannot be parsed.
     pub(super) fn of_action(
         p4info: &config::P4Info,
         action: &config::Action,
@@ -95,18 +95,21 @@ impl Restriction {
         }
     }
 
-    /// Returns the texts of the parts that must all hold, by their numbers.
+    /// Returns the texts of the constraint's parts, all of which must hold. A part is identified by
+    /// its position in this list.
     pub(crate) fn parts(&self) -> Vec<String> {
         let numbers = 0..self.constraint.conjuncts();
         numbers.filter_map(|number| self.constraint.conjunct(number)).collect()
     }
 
-    /// Returns how an entry of the table breaks the constraint; `None` if it does not.
+    /// Returns the parts of the constraint that an entry violates, or `None` if it satisfies the
+    /// constraint.
     pub(crate) fn breach_of_entry(&self, entry: &v1::TableEntry) -> Option<Breach> {
         self.breach(&self.matches(entry), entry.priority.into())
     }
 
-    /// Returns how a call of the action breaks the constraint; `None` if it does not.
+    /// Returns the parts of the constraint that a call violates, or `None` if it satisfies the
+    /// constraint.
     pub(crate) fn breach_of_call(&self, call: &v1::Action) -> Option<Breach> {
         self.breach(&self.arguments(call), 0)
     }
@@ -121,8 +124,8 @@ impl Restriction {
         })
     }
 
-    /// Returns an entry with the match and priority that reach a goal, those of `like` as far as
-    /// the goal allows; `None` if none was found.
+    /// Returns an entry whose match and priority satisfy or violate the constraint as `goal` says.
+    /// Otherwise, they equal those of `like` as far as possible. Returns `None` if none was found.
     pub(crate) fn entry(
         &self,
         goal: Goal,
@@ -153,8 +156,8 @@ impl Restriction {
         Some(if has_priority && reaches(&wished) { wished } else { entry })
     }
 
-    /// Returns a call with arguments that reach a goal, those of `like` as far as the goal allows;
-    /// `None` if none were found.
+    /// Returns an action call whose arguments satisfy or violate the constraint as `goal` says.
+    /// Otherwise, they equal those of `like` as far as possible. Returns `None` if none was found.
     pub(crate) fn call(&self, goal: Goal, like: &v1::Action, seed: u64) -> Option<v1::Action> {
         let preferred = self.arguments(like);
         let wishes = Wishes { accepts: &[], preferred: &preferred };
@@ -167,7 +170,7 @@ impl Restriction {
         Some(v1::Action { action_id: like.action_id, params: params.collect() })
     }
 
-    /// Returns the match of an entry for each key.
+    /// Returns the match of an entry for each key of the constraint.
     fn matches<'e>(&self, entry: &'e v1::TableEntry) -> Vec<Match<'e>> {
         let matches = self.ids.iter().map(|id| {
             let field = entry.r#match.iter().find(|field| field.field_id == *id);
@@ -187,7 +190,7 @@ impl Restriction {
         matches.collect()
     }
 
-    /// Returns the argument of a call for each parameter.
+    /// Returns the argument of an action call for each key of the constraint.
     fn arguments<'c>(&self, call: &'c v1::Action) -> Vec<Match<'c>> {
         let arguments = self.ids.iter().map(|id| {
             let param = call.params.iter().find(|param| param.param_id == *id);
@@ -197,7 +200,8 @@ impl Restriction {
     }
 }
 
-/// Returns a key with a name of the P4Info, which may begin with the dot of an absolute name.
+/// Returns a key of a constraint. `name` is the name in the P4Info. Its leading dot, which marks an
+/// absolute name, is removed.
 fn key(name: &str, kind: Kind, bits: i32, form: Option<Translated>) -> Key {
     let name = name.strip_prefix('.').unwrap_or(name).to_owned();
     let ty = match form {
@@ -217,7 +221,7 @@ fn constraint_kind(kind: super::Kind) -> Kind {
     }
 }
 
-/// Returns the match of a field; `None` for one that is left out.
+/// Returns the message for a match of a field, or `None` if the field is left out.
 fn field(field_id: u32, kind: Kind, found: &Match<'_>) -> Option<v1::FieldMatch> {
     let bytes = |value: &[u8]| Bytes::copy_from_slice(value);
     let matched = match found {
@@ -240,7 +244,7 @@ fn field(field_id: u32, kind: Kind, found: &Match<'_>) -> Option<v1::FieldMatch>
     Some(v1::FieldMatch { field_id, field_match_type: Some(matched) })
 }
 
-/// Returns the value of an argument, which is matched exactly.
+/// Returns the value of an argument, which is an exact match.
 fn value_of(argument: &Match<'_>) -> Bytes {
     match argument {
         Match::Exact(value) => Bytes::copy_from_slice(value),

@@ -1,23 +1,24 @@
-//! Types whose values a device translates between controllers and its data plane (18), so that
-//! controllers write strings, or numbers of another width.
+//! Types whose values a device translates between its controllers and its data plane (18).
+//! Controllers write such values as strings, or as numbers of another width.
 
 use constraints::NamedNumber;
 use protos::config;
 use protos::config::p4_new_type_spec::Representation;
 use protos::config::p4_new_type_translation::SdnType;
 
-/// The form in which controllers write the values of a translated type.
+/// How controllers write the values of a type that the device translates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Translated {
-    /// The name of the type.
+    /// The name of the translated type.
     pub(crate) name: String,
-    /// Whether the values are strings.
+    /// Whether controllers write the values as strings rather than numbers.
     pub(crate) is_text: bool,
-    /// The strings to which the program gives numbers.
+    /// The strings to which the program itself assigns data-plane numbers.
     pub(super) given: Vec<NamedNumber>,
 }
 
-/// Returns how the values of a type are translated; `None` if they are not.
+/// Returns how controllers write the values of a type, or `None` if the device does not translate
+/// them.
 pub(super) fn translated(
     p4info: &config::P4Info,
     name: Option<&config::P4NamedType>,
@@ -32,8 +33,9 @@ pub(super) fn translated(
     Some(Translated { name: name.clone(), is_text, given })
 }
 
-/// Returns the strings and numbers of an annotation such as
-/// `@p4runtime_translation_mappings({{"", 0}, {"default", 1}})`. Other annotations have none.
+/// Parses the pairs of strings and numbers in an annotation such as
+/// `@p4runtime_translation_mappings({{"", 0}, {"default", 1}})`. Returns an empty list for other
+/// annotations.
 fn given(text: &str) -> Vec<NamedNumber> {
     let Some(mut rest) = text.strip_prefix("@p4runtime_translation_mappings") else {
         return Vec::new();

@@ -1,20 +1,20 @@
-//! The bracket: two rates between which the highest loss-free rate lies, and the confidence with
-//! which it does.
+//! The bracket around the highest loss-free rate: two rates, and the confidence that the highest
+//! loss-free rate lies between them.
 //!
 //! The bracket is a state machine without I/O. A rate *passes* or *fails* by the votes of its
 //! trials. Rates double until one fails. If the first rate fails, rates halve until one passes.
 //! Then the bracket is refined in one of two ways:
 //!
-//! * *By measurement.* A system under overload answers at a rate of its own. That rate is
-//!   measured by fresh trials at an offered rate a tenth above it. The bracket is Student's
-//!   interval of their mean, widened at each end by the effect of the longest gap between two
-//!   answers. It is accepted if the trials just below its lower end pass, and those at 105 % of its
-//!   upper end show no higher rate.
-//! * *By votes.* Where a system loses requests for a reason other than its rate, or answers
-//!   fewer under overload, the bracket is halved until it is narrow enough. Fresh trials then vote
-//!   on both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %), and at
-//!   the lower end the answers of all these trials together must keep up with the requests. An
-//!   end that is not confirmed moves outwards.
+//! * *By measurement.* An overloaded system often answers at a constant rate, whatever the offered
+//!   rate. Fresh trials measure this answer rate, at an offered rate a tenth above it. The bracket
+//!   is Student's interval of the mean, widened at each end by the effect of the longest gap
+//!   between two answers. It is accepted if the trials just below its lower end pass, and those at
+//!   105 % of its upper end show no higher rate.
+//! * *By votes.* If a system loses requests for a reason other than its rate, or answers fewer
+//!   under overload, the bracket is halved until it is narrow enough. Fresh trials then vote on
+//!   both ends: six of six, or nine of ten, must agree (sign tests of 1.6 % and 1.1 %). At the
+//!   lower end the answers of all these trials together must also keep up with the requests. An end
+//!   that is not confirmed moves outwards.
 //!
 //! A rough search does neither: it halves the bracket and states no confidence.
 
@@ -24,31 +24,31 @@ use super::Range;
 
 /// The confidence that a search states for a complete bracket.
 pub(super) const STATED: f64 = 0.95;
-/// The confidence of Student's interval. It is higher than [`STATED`], because the checks of the
-/// two ends may err as well.
+/// The confidence of Student's interval of the measured answer rate. It is higher than [`STATED`],
+/// because the checks of the bracket's two ends may err as well.
 const MEASURED: f64 = 0.98;
-/// The ratio of the offered rate to the expected answer rate, in trials that measure the answer
-/// rate under overload.
+/// The offered rate as a multiple of the expected answer rate, in trials that overload the system
+/// in order to measure its answer rate.
 const OVERLOAD: f64 = 1.1;
-/// The numbers of trials after which the interval of the measured rate is evaluated. The first
-/// number suffices if the interval is narrow enough.
+/// The numbers of trials after which the interval of the measured answer rate is evaluated. If it
+/// is narrow enough after the first number, no further trials are made.
 const TRIALS: [usize; 2] = [5, 10];
-/// The maximum number of times that the offered rate is raised because the system kept up with
-/// it.
+/// The maximum number of times that the offered rate is raised because it failed to overload the
+/// system.
 const MAX_RAISES: u32 = 3;
-/// The largest distance, as a share of the rate, between the lower end of a measured bracket and
-/// the rate at which this end is checked.
+/// The most by which the lower end of a bracket lies below the measured interval, as a share of the
+/// rate. Trials check the bracket at this lower rate.
 const BELOW: f64 = 0.01;
-/// The ratio between the rate at which the upper end is checked and the upper end.
+/// The rate at which the upper end of a bracket is checked, as a multiple of that end.
 const ABOVE: f64 = 1.05;
-/// The number of trials that check each end of a measured bracket.
+/// The number of trials that check each end of a bracket found by measurement.
 const CHECKS: u32 = 2;
-/// The largest factor by which a search may go below the lowest configured rate.
+/// The factor by which the lowest rate that a search may try is below the lowest configured rate.
 const DEEPEST: f64 = 1024.0;
-/// The number of due requests per trial below which no lower rate is tried, since a trial with so
-/// few proves nothing.
+/// The least number of requests that a trial must contain to prove anything. The search for a rate
+/// that passes does not go down to rates at which fewer would be due.
 const LEAST_DUE: f64 = 10.0;
-/// The least ratio of answers to offered requests of a system that keeps up.
+/// The least ratio of answers to offered requests at which a system counts as keeping up.
 const KEPT_UP: f64 = 0.98;
 
 /// The votes of the trials at one rate.
@@ -56,15 +56,16 @@ const KEPT_UP: f64 = 0.98;
 pub(super) struct Votes {
     pub(super) passes: u32,
     pub(super) fails: u32,
-    /// The number of those `fails` that stand for a rate whose trials were all disturbed by the
-    /// tester or ended in silence.
+    /// The number of `fails` that do not speak against the system. Each stands for a group of
+    /// trials that were all disturbed by the tester or ended in silence.
     pub(super) by_tester: u32,
-    /// Answers per second and source of each trial that was not disturbed.
+    /// The answers per second and source, for each trial that was neither disturbed nor silent.
     pub(super) answered: Vec<f64>,
-    /// The ratio of answers to due requests in each trial that was not disturbed.
+    /// The ratio of answers to offered requests, for each trial that was neither disturbed nor
+    /// silent.
     pub(super) kept_up: Vec<f64>,
-    /// The longest time between two answers in any undisturbed trial, as a share of the measured
-    /// time.
+    /// The longest time between two answers in any of these trials, as a share of the trial's
+    /// measured time.
     pub(super) longest_gap: f64,
     /// The number of requests due in a trial.
     pub(super) wanted: u64,
@@ -81,13 +82,13 @@ impl Votes {
         self.wanted = other.wanted;
     }
 
-    /// Returns whether the rate passed, by majority, or `None` if there is no majority.
+    /// Returns whether the majority of the votes are passes, or `None` if there are as many fails.
     fn majority(&self) -> Option<bool> {
         (self.passes != self.fails).then_some(self.passes > self.fails)
     }
 
-    /// Returns the outcome of a check of an end, of which `agreeing` votes confirm the end and the
-    /// remaining votes contradict it.
+    /// Checks one end of the bracket by a few votes. `agreeing` of the votes confirm the end, and
+    /// the remaining votes contradict it.
     fn check(&self, agreeing: u32) -> Check {
         let all = self.passes + self.fails;
         match all - agreeing {
@@ -98,7 +99,7 @@ impl Votes {
         }
     }
 
-    /// Returns the outcome of the sign test on an end, of which `agreeing` votes confirm the end
+    /// Applies the sign test to one end of the bracket. `agreeing` of the votes confirm the end,
     /// and the remaining votes contradict it.
     fn sign_test(&self, agreeing: u32) -> Check {
         match (agreeing, self.passes + self.fails - agreeing) {
@@ -112,7 +113,7 @@ impl Votes {
     }
 }
 
-/// The outcome of checking an end of the bracket, so far.
+/// The outcome of checking one end of the bracket with the votes so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
     Open,
@@ -127,16 +128,17 @@ pub(super) struct Measured {
     pub(super) rate: f64,
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Half the width of the confidence interval by Student's t distribution.
+    /// Half the width of the confidence interval by Student's t distribution, before the effect of
+    /// the longest gap is added.
     student: f64,
 }
 
 /// The stage of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Stage {
-    /// Rates double or halve until one has passed and one has failed.
+    /// Rates double until one fails, or halve until one passes.
     Searching,
-    /// The highest allowed rate passed, and is tried once more.
+    /// The highest allowed rate passed, and is tried again to confirm it.
     AtTheTop,
     /// Fresh trials measure the answer rate under overload.
     Measuring {
@@ -157,11 +159,11 @@ enum Stage {
 pub(super) enum Method {
     /// The search was interrupted before it was complete.
     Unfinished,
-    /// No rate that was tried is loss-free.
+    /// No rate that was tried was loss-free.
     NothingPassed,
-    /// The highest allowed rate is loss-free. The number counts how often it passed.
+    /// The highest allowed rate was loss-free. The number says in how many trials it passed.
     NothingFailed(u32),
-    /// The tester was the limit at the lowest rate that failed, so no upper end is known.
+    /// The lowest rate that failed did so because of the tester, so no upper end is known.
     LimitedByTester,
     ByMeasurement(Measured),
     ByVotes,
@@ -181,17 +183,19 @@ pub(super) struct Bracket {
     /// not (`lossy`), if they exist.
     free: Option<f64>,
     lossy: Option<f64>,
-    /// Whether the lossy rate failed because of the tester.
+    /// Whether the rate in `lossy` failed because of the tester, not the system.
     pub(super) by_tester: bool,
-    /// The answers per second and source at the rate that failed.
+    /// The answers per second and source at the rate in `lossy`.
     answered: f64,
     /// Whether votes have confirmed the lower end (`low_holds`) and the upper end (`high_holds`) of
     /// the bracket.
     low_holds: bool,
     high_holds: bool,
-    /// Whether a rate that failed was already tried again.
+    /// Whether a rate that failed was tried again, because the system later kept up with a rate
+    /// that was meant to overload it.
     has_reopened: bool,
-    /// Whether the interval of the measured answer rate was already evaluated once.
+    /// Whether the interval of the measured answer rate was evaluated after the first number of
+    /// trials.
     has_looked: bool,
     /// The number of times that an end of the bracket was moved outwards.
     moves: i32,
@@ -231,7 +235,8 @@ impl Bracket {
         }
     }
 
-    /// Returns the rate above which no rate is loss-free, or `None` where the tester was the limit.
+    /// Returns the lowest rate that is not loss-free, or `None` if no rate failed or the tester was
+    /// the reason.
     pub(super) fn lossy(&self) -> Option<f64> {
         match self.method {
             Method::ByMeasurement(measured) => Some(measured.high),
@@ -244,13 +249,14 @@ impl Bracket {
         self.method
     }
 
-    /// Returns the confidence with which the bracket contains the highest loss-free rate, if it is
-    /// known.
+    /// Returns the confidence that the highest loss-free rate lies in the bracket, or `None` if the
+    /// search states no confidence.
     pub(super) fn confidence(&self) -> Option<f64> {
         matches!(self.method, Method::ByMeasurement(_) | Method::ByVotes).then_some(STATED)
     }
 
-    /// Records votes on the rate that [`Bracket::next_rate`] returned.
+    /// Records the votes of the trials at the rate that [`Bracket::next_rate`] returned, and
+    /// chooses the next rate.
     pub(super) fn take(&mut self, votes: &Votes) {
         self.votes.add(votes);
         match self.stage {
@@ -354,7 +360,7 @@ impl Bracket {
         self.narrow();
     }
 
-    /// Chooses the next step after a trial that measures the answer rate under overload.
+    /// Records a trial that measures the answer rate under overload, and chooses the next step.
     fn take_measurement(&mut self, raises: u32) {
         let offered = self.rate;
         if self.votes.by_tester > 0 {
@@ -394,10 +400,10 @@ impl Bracket {
         }
     }
 
-    /// Returns whether the answer rate at the failed rate equals the answer rate that the trials
-    /// under overload have measured since, up to chance and the effect of the longest gap. A
-    /// system that answers fewer requests when more are offered has no constant rate under
-    /// overload.
+    /// Returns whether the system answers at a constant rate under overload. This is the case if
+    /// its answer rate at the rate that failed equals the one that the later trials under overload
+    /// measured, apart from chance and the effect of the longest gap. A system that answers fewer
+    /// requests when more are offered has no constant rate.
     fn is_steady(&self, measured: &Measured) -> bool {
         let by_chance = measured.student * (measured.trials as f64 + 1.0).sqrt();
         let by_gap = measured.high - measured.rate - measured.student;
@@ -409,15 +415,15 @@ impl Bracket {
         self.range.low / DEEPEST
     }
 
-    /// Returns the ratio between the rate at which the lower end is checked and the measured rate.
-    /// The checked rate becomes the lower end of the bracket.
+    /// Returns the lower end of the bracket as a share of the lower end of the measured interval.
+    /// It is slightly less than 1, and trials check the bracket at this rate.
     fn below(&self) -> f64 {
         1.0 - BELOW.min(self.range.precision / 2.0)
     }
 
     /// Returns the distance between the ends at which halving stops, as a share of the upper end.
-    /// It is less than the requested precision, because the lower end is then lowered by the factor
-    /// [`Self::below`].
+    /// It is less than the requested precision, because the lower end is later lowered by the
+    /// factor [`Self::below`].
     fn width(&self) -> f64 {
         match self.range.is_rough {
             true => self.range.precision,
@@ -425,7 +431,8 @@ impl Bracket {
         }
     }
 
-    /// Records that the system keeps up with `offered`, which was meant to overload it.
+    /// Records that the system keeps up with the rate `offered`, which was meant to overload it,
+    /// and chooses the next step.
     fn takes_more(&mut self, offered: f64, raises: u32) {
         self.free = Some(self.free.map_or(offered, |free| free.max(offered)));
         // The rate that failed may have failed by chance, so it is tried once more.
@@ -442,7 +449,8 @@ impl Bracket {
         self.narrow();
     }
 
-    /// Returns the mean answer rate of the trials under overload, once there are enough of them.
+    /// Returns the answer rate under overload with its interval, or `None` if there are too few
+    /// trials.
     fn measured(&self) -> Option<Measured> {
         let values = &self.votes.answered;
         if values.len() < TRIALS[0] {
@@ -518,7 +526,7 @@ impl Bracket {
         }
     }
 
-    /// Moves the lower end of the bracket to a rate, on which the next trials vote. If the rate is
+    /// Moves the lower end of the bracket to `rate`, at which the next trials vote. If the rate is
     /// too low to be tried, the search ends without a loss-free rate.
     fn vote_on_the_lower_end(&mut self, rate: f64) {
         match rate < self.deepest() {
@@ -533,14 +541,14 @@ impl Bracket {
         }
     }
 
-    /// Returns whether the answers of all trials at this rate together keep up with the due
+    /// Returns whether the answers of all trials at the current rate together keep up with the
     /// requests. A single trial does not show a slowly growing backlog.
     fn is_kept_up_with(&self) -> bool {
         let share = mean(&self.votes.kept_up).unwrap_or(1.0);
         share * (1.0 + self.votes.longest_gap) >= KEPT_UP * (1.0 - self.range.loss)
     }
 
-    /// Chooses the next step after a vote on the upper end of the bracket.
+    /// Evaluates the votes on the upper end of the bracket, and chooses the next step.
     fn take_votes_high(&mut self) {
         match self.votes.sign_test(self.votes.fails) {
             Check::Open => {}
@@ -581,8 +589,8 @@ impl Bracket {
         }
     }
 
-    /// Returns the distance by which an end of the bracket is moved outwards, as a share of its
-    /// rate.
+    /// Returns the distance by which an end of the bracket moves outwards if votes contradict it,
+    /// as a share of its rate.
     fn step(&self) -> f64 {
         (self.range.precision * 2f64.powi(self.moves.min(8))).min(0.5)
     }

@@ -4,7 +4,7 @@
 //! Kleinrock, "Power and deterministic rules of thumb for probabilistic problems in computer
 //! communications", ICC 1979). Below the knee, one percent more load costs less than one percent
 //! more response time. Above the knee, it costs more. Unlike measures of curvature, the power
-//! depends neither on the range of the rates tried nor on the scale of the axes: for an M/M/1 queue
+//! depends neither on the range of the rates tried nor on the scale of the axes. For an M/M/1 queue
 //! its maximum is at half of the capacity, for any examined range.
 //!
 //! The power is flat at its top and single trials are noisy, so a knee is stated with an interval:
@@ -16,11 +16,11 @@ use statistics::{Confidence, student_t};
 
 use super::Observation;
 
-/// The relative difference below which two rates count as one. Random arrivals make the rates of
-/// repeated trials differ a little.
+/// The relative difference below which the offered rates of two trials count as equal. Random
+/// arrivals make the measured rates of repeated trials differ a little.
 const SAME_RATE: f64 = 0.01;
-/// The least degrees of freedom of a useful estimate of the variance. With a single degree, no two
-/// powers can be distinguished.
+/// The least degrees of freedom with which the variance of the power is estimated. With a single
+/// degree of freedom, the interval would be too wide to distinguish any two powers.
 const LEAST_FREEDOM: usize = 2;
 
 /// A knee, or the reason why there is none.
@@ -112,15 +112,15 @@ impl Power {
     }
 }
 
-/// The standard deviation of the power of single trials, estimated from repeated rates.
+/// The standard deviation of the power from trial to trial at the same rate.
 struct Noise {
     deviation: f64,
     quantile: f64,
 }
 
 impl Noise {
-    /// Returns the standard deviation pooled over all rates, or `None` if too few rates were
-    /// repeated.
+    /// Returns the standard deviation pooled over all rates, or `None` if too few trials were
+    /// repeated at the same rate.
     fn of(powers: &[Power]) -> Option<Self> {
         let freedom: usize = powers.iter().map(|power| power.values.len() - 1).sum();
         if freedom < LEAST_FREEDOM {
@@ -135,7 +135,7 @@ impl Noise {
         })
     }
 
-    /// Returns whether chance may explain that the power `other` is lower than `top`.
+    /// Returns whether chance alone may explain that the power `other` is lower than `top`.
     fn covers(&self, top: &Power, other: &Power) -> bool {
         let [n, m] = [top, other].map(|power| power.values.len() as f64);
         let error = self.deviation * (1.0 / n + 1.0 / m).sqrt();
@@ -143,13 +143,13 @@ impl Noise {
     }
 }
 
-/// Returns the index of the greatest power.
+/// Returns the index of the greatest power in `powers`.
 pub(super) fn most(powers: &[Power]) -> Option<usize> {
     let by_power = powers.iter().enumerate().max_by(|(_, a), (_, b)| a.power.total_cmp(&b.power));
     by_power.map(|(index, _)| index)
 }
 
-/// Returns the power at each rate, ascending by rate.
+/// Returns the power at each offered rate, in ascending order of the rates.
 pub(super) fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Power> {
     let mut logarithms: Vec<(f64, f64)> = observations
         .filter_map(|observation| {
@@ -162,8 +162,8 @@ pub(super) fn powers(observations: impl Iterator<Item = Observation>) -> Vec<Pow
     logarithms.chunk_by(|a, b| b.0 - a.0 < SAME_RATE).map(Power::of).collect()
 }
 
-/// Returns the offered rate at the vertex of the parabola through three points, the middle one of
-/// which is the highest. The vertex lies between the outer points.
+/// Returns the offered rate at which the parabola through three points of the power curve has its
+/// maximum. The middle point must be the highest, so the maximum lies between the outer points.
 fn vertex(before: &Power, top: &Power, after: &Power) -> f64 {
     let (left, right) = (top.rate - before.rate, after.rate - top.rate);
     // The slopes of the two chords. `rise` is not negative, and `fall` is not positive.
@@ -186,7 +186,8 @@ mod tests {
     use super::super::tests::observation;
     use super::*;
 
-    /// Returns observations of a queue whose mean time in system is a function of its load.
+    /// Returns observations of a simulated queue, one for each of `loads`. `time` returns the mean
+    /// time in the queue and in service at a load.
     fn queue(loads: &[f64], capacity: f64, time: impl Fn(f64) -> f64) -> Vec<Observation> {
         loads
             .iter()

@@ -1,4 +1,5 @@
-//! The observation of a trial, and the vote that it casts on the offered rate: loss-free or not.
+//! The observation of one trial, and the vote that this trial casts on the offered rate: loss-free
+//! or not.
 
 /// The observation of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -7,47 +8,50 @@ pub struct Observation {
     pub offered_rate: f64,
     /// The rate of answered requests per second, over all sources.
     pub received_rate: f64,
-    /// The number of requests due in the measured window.
+    /// The number of requests due in the measured window of the trial.
     pub wanted: u64,
-    /// The share of the due requests that had no answer, 0 to 1, or `None` if none was due.
+    /// The share of the due requests that were not answered, from 0 to 1, or `None` if no request
+    /// was due.
     pub loss: Option<f64>,
-    /// A lower bound on the share of the due requests that had no answer because of the
-    /// system or the network.
+    /// The share of the due requests that certainly stayed unanswered because of the system or the
+    /// network. The true share may be greater.
     pub proven_loss: f64,
-    /// An upper bound on the share of the due requests that delays of the tester may have lost.
+    /// The largest share of the due requests whose loss delays of the tester may explain.
     pub excusable_loss: f64,
-    /// The mean round-trip time, in seconds, of the answers in intervals that no pause of the
-    /// tester disturbed, or `None` if there are none.
+    /// The mean round-trip time in seconds, or `None` if there is none. Answers that arrived in
+    /// intervals in which the tester paused are left out.
     pub rtt_mean: Option<f64>,
     /// The longest time between two answers, as a share of the measured window.
     pub longest_gap: f64,
-    /// Whether a backlog certainly grew, so that a longer trial would have lost requests.
+    /// Whether a backlog certainly grew during the trial, so that a longer trial would have lost
+    /// requests.
     pub falling_behind: bool,
-    /// Whether there was or may have been a backlog, so that the response time depends on the
+    /// Whether there was a backlog, or may have been one, so that the response time depends on the
     /// length of the trial.
     pub backlogged: bool,
-    /// Whether the tester itself was the limit, so that the rate was not offered.
+    /// Whether the tester itself was the limit, so that it did not offer the requested rate.
     pub limited_by_tester: bool,
-    /// Whether the system answered nothing, or stopped answering before the end.
+    /// Whether the system answered nothing, or stopped answering before the end of the trial.
     pub silent: bool,
 }
 
-/// The vote of a trial on the offered rate.
+/// The vote that a trial casts on the offered rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Vote {
-    /// The rate is loss-free. Delays of the tester only ever cause losses, so a disturbed trial may
-    /// pass too.
+    /// The rate is loss-free. Delays of the tester can cause losses but never hide them, so a
+    /// disturbed trial may pass too.
     Pass,
-    /// The rate is not loss-free, and the tester does not explain why.
+    /// The rate is not loss-free, and delays of the tester do not explain why.
     Fail,
-    /// Delays of the tester may explain the loss, or the rate was not offered.
+    /// The trial proves nothing: delays of the tester may explain the loss, or it did not offer the
+    /// rate.
     Disturbed,
-    /// The system answered nothing, or stopped answering.
+    /// The system answered nothing, or stopped answering before the end of the trial.
     Silent,
 }
 
 impl Observation {
-    /// Returns the vote. `tolerance` is the share of requests that may be lost.
+    /// Returns the vote of this trial. `tolerance` is the share of requests that may be lost.
     pub(super) fn vote(&self, tolerance: f64) -> Vote {
         if self.silent {
             return Vote::Silent;

@@ -1,5 +1,5 @@
-//! Tests of the search for the loss-free rate, the highest answer rate and the knee, against
-//! functions that stand for systems.
+//! Tests of the search for the loss-free rate, the highest answer rate and the knee. Functions take
+//! the place of the systems under test.
 
 use proptest::prelude::*;
 
@@ -25,17 +25,17 @@ pub(super) fn observation(rate: f64, loss: f64) -> Observation {
     }
 }
 
-/// Creates a search over rates of one source.
+/// Creates a search over the rates of a single source.
 fn search_over(low: f64, high: f64, precision: f64, loss: f64) -> LossFreeSearch {
     LossFreeSearch::new(Range { low, high, precision, is_rough: false, loss, sources: 1 })
 }
 
-/// Returns a system that answers up to a capacity and drops the rest.
+/// Returns a system that answers requests up to a capacity and drops the others.
 fn capacity(capacity: f64) -> impl FnMut(f64) -> Observation {
     move |rate| observation(rate, (1.0 - capacity / rate).max(0.0))
 }
 
-/// Runs a search to its end, and returns the rates tried.
+/// Runs a search to its end, and returns the rates that it tried.
 fn run(search: &mut LossFreeSearch, mut system: impl FnMut(f64) -> Observation) -> Vec<f64> {
     let mut rates = Vec::new();
     while let Some(rate) = search.next_rate() {
@@ -310,8 +310,9 @@ fn the_limit_of_the_probe_is_not_that_of_the_system() {
     assert!((450.0..=500.0).contains(&rate), "{rate}");
 }
 
-/// Runs a search against a system that answers `answered(rate)` of each rate. Returns the
-/// loss-free rate, the highest answer rate, and the offered rate at which it occurred.
+/// Runs a search against a system that answers `answered(rate)` requests per second at the offered
+/// rate `rate`. Returns the loss-free rate, the highest answer rate, and the offered rate at which
+/// it occurred.
 fn maximum(answered: impl Fn(f64) -> f64) -> (Option<f64>, f64, f64) {
     let mut search = search_over(10.0, 100_000.0, 0.05, 0.0);
     let rates = run(&mut search, |rate| observation(rate, 1.0 - answered(rate) / rate));

@@ -1,16 +1,16 @@
-//! The kernel's description of a connection: `struct inet_diag_msg` with its attributes
+//! The kernel's description of a TCP connection: `struct inet_diag_msg` with its attributes
 //! (linux/inet_diag.h, linux/tcp.h).
 
 use super::netlink::{INET_DIAG_INFO, INET_DIAG_SKMEMINFO, STATES, padded, read};
 
 /// The length in bytes of `struct inet_diag_msg`, the description of a connection.
 const MESSAGE: usize = 72;
-/// The states of the congestion control in which lost segments are sent again, as numbered in
-/// `struct tcp_info`: `TCP_CA_Recovery` and `TCP_CA_Loss`.
+/// The states of TCP congestion control in which the kernel retransmits lost segments:
+/// `TCP_CA_Recovery` and `TCP_CA_Loss`, as numbered in `struct tcp_info`.
 const RECOVERS: [u8; 2] = [3, 4];
 
-/// The kernel's description of a TCP connection. Its counters start at the establishment of the
-/// connection.
+/// The kernel's description of a TCP connection. Its counters start at 0 when the connection is
+/// established.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
     /// The inode of the socket.
@@ -19,29 +19,29 @@ pub struct Connection {
     pub local_port: u16,
     /// The port of the peer.
     pub remote_port: u16,
-    /// The number of bytes that arrived and that this process has not read.
+    /// The number of bytes that have arrived and that this process has not read yet.
     pub unread: u32,
-    /// The number of bytes that this process wrote and the peer has not acknowledged.
+    /// The number of bytes that this process wrote and the peer has not acknowledged yet.
     pub unacknowledged: u32,
-    /// The number of the unacknowledged bytes that were never sent.
+    /// The number of unacknowledged bytes that the kernel has not sent yet.
     pub not_sent: u32,
     /// The number of sent bytes that the peer acknowledged.
     pub acknowledged: u64,
     /// The number of bytes that arrived.
     pub arrived: u64,
-    /// The number of bytes after the last acknowledged one that the peer's receive window accepts,
-    /// or `None` if the kernel does not report it.
+    /// The peer's receive window: the number of bytes after the last acknowledged one that the peer
+    /// accepts. It is `None` if the kernel does not report it.
     pub peer_window: Option<u32>,
-    /// The memory that received data occupies, in bytes.
+    /// The memory that received data occupies in this end's receive buffer, in bytes.
     pub memory: u32,
-    /// The most memory that received data may occupy, in bytes.
+    /// The size of this end's receive buffer, in bytes.
     pub memory_most: u32,
     /// The maximum segment size in bytes for sending.
     pub send_segment: u32,
     /// The maximum segment size in bytes for receiving.
     pub receive_segment: u32,
-    /// The smoothed round-trip time in microseconds. Queues in the network are in it, and the time
-    /// for which the peer delays acknowledgements.
+    /// The smoothed round-trip time in microseconds. It includes the time in queues of the network,
+    /// and the time for which the peer delays acknowledgements.
     pub smoothed_rtt: u32,
     /// The minimum round-trip time in microseconds, if one was measured.
     pub least_rtt: Option<u32>,
@@ -61,9 +61,9 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Returns whether the peer's receive window prevents the kernel from sending bytes that were
-    /// written. If the kernel does not report the size of the window, the decision uses `limited`,
-    /// the share of the time since an earlier sample in which the window prevented sending.
+    /// Returns whether bytes that this process wrote wait because the peer's receive window is
+    /// full. If the kernel does not report the size of the window, the decision uses `limited`, the
+    /// share of the time since an earlier sample in which the window prevented sending.
     #[must_use]
     pub fn is_kept_back(&self, limited: f64) -> bool {
         if self.not_sent == 0 {
@@ -74,8 +74,8 @@ impl Connection {
         self.peer_window.map_or(limited >= 0.5, |window| to > window)
     }
 
-    /// Returns whether this end's receive window prevents the peer from sending. The kernel closes
-    /// the window when less than a sixteenth of the socket's memory is free, or less than the
+    /// Returns whether the peer has to wait because this end's receive window is closed. The kernel
+    /// closes the window when less than a sixteenth of the receive buffer is free, or less than the
     /// memory that one segment occupies.
     #[must_use]
     pub fn keeps_peer_back(&self) -> bool {
@@ -96,7 +96,7 @@ impl Connection {
     }
 
     /// Parses `struct inet_diag_msg` and its attributes. Returns `None` if `struct tcp_info` is
-    /// missing, or if the socket is no connection that carries data.
+    /// missing, or if the socket is not a connection that can carry data.
     pub(super) fn parse(body: &[u8]) -> Option<Self> {
         let word = |at: usize| read(body, at).map(u32::from_ne_bytes);
         let port = |at: usize| read(body, at).map(u16::from_be_bytes);
@@ -132,9 +132,9 @@ impl Connection {
         has_info.then_some(described)
     }
 
-    /// Returns the connection with the fields of `struct tcp_info` added. That struct has grown
-    /// over the years, only at its end, so a field is absent where an older kernel's struct is
-    /// shorter.
+    /// Returns the connection with the fields of `struct tcp_info` added. Every version of the
+    /// kernel has only appended fields to that struct, so a field is absent if an older kernel's
+    /// struct ends before it.
     fn with_info(self, info: &[u8]) -> Option<Self> {
         let word = |at: usize| read(info, at).map(u32::from_ne_bytes);
         let long = |at: usize| read(info, at).map(u64::from_ne_bytes);

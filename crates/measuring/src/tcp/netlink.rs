@@ -1,4 +1,4 @@
-//! The netlink messages with which the kernel is asked for connections, and those of its answer
+//! The netlink messages by which a process queries the kernel for its TCP connections
 //! (sock_diag(7), linux/inet_diag.h).
 
 use std::io;
@@ -30,15 +30,15 @@ const DUMP: u16 = 0x301;
 const HEADER: usize = 16;
 /// The length in bytes of `struct inet_diag_req_v2`, a request for connections.
 const REQUEST: usize = 56;
-/// The numbers of the attributes that contain `struct tcp_info` and the memory used by a socket's
-/// queues.
+/// The numbers of two attributes in a reply: the one with `struct tcp_info`, and the one with the
+/// memory that a socket's queues use.
 pub(super) const INET_DIAG_INFO: u16 = 2;
 pub(super) const INET_DIAG_SKMEMINFO: u16 = 7;
 const TCP: u8 = 6;
-/// The TCP states in which a connection carries data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
+/// The TCP states in which a connection can carry data: `TCP_ESTABLISHED` and `TCP_CLOSE_WAIT`.
 pub(super) const STATES: [u8; 2] = [1, 8];
 
-/// A netlink socket for queries of the kernel's connections.
+/// A netlink socket for queries about TCP connections.
 #[derive(Debug)]
 pub(super) struct Socket {
     socket: OwnedFd,
@@ -46,7 +46,7 @@ pub(super) struct Socket {
     chunk: Vec<u8>,
 }
 
-/// The connections that a request asks for.
+/// The connections that a query asks for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted {
     /// All connections of an address family to a remote port, or to any port if it is 0.
@@ -64,7 +64,8 @@ impl Socket {
         Ok(Self { socket, sequence: 0, chunk: vec![0; CHUNK] })
     }
 
-    /// Sends a request, and passes the description of each connection in the answer to `take`.
+    /// Sends a query to the kernel, and passes the description of each connection in the reply to
+    /// `take`.
     pub(super) fn ask(&mut self, wanted: Wanted, take: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         send(&self.socket, &request(wanted, self.sequence), SendFlags::empty())?;
@@ -90,7 +91,7 @@ impl Socket {
     }
 }
 
-/// Returns a netlink request.
+/// Returns the bytes of a netlink request for connections.
 fn request(wanted: Wanted, sequence: u32) -> Vec<u8> {
     let (family, flags) = match wanted {
         Wanted::All(family, _) => (family, DUMP),
@@ -130,7 +131,7 @@ fn request(wanted: Wanted, sequence: u32) -> Vec<u8> {
     bytes
 }
 
-/// Returns an address as `struct inet_diag_sockid` contains it.
+/// Returns an IP address in the form that `struct inet_diag_sockid` requires.
 fn address(address: IpAddr) -> [u8; 16] {
     match address {
         IpAddr::V4(address) => {
@@ -176,8 +177,8 @@ pub(super) fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at + N)?.try_into().ok()
 }
 
-/// Rounds a length up to a multiple of four bytes, because netlink messages and attributes begin at
-/// such offsets.
+/// Rounds a length up to a multiple of four bytes, since netlink messages and attributes are
+/// aligned to four bytes.
 pub(super) fn padded(length: usize) -> usize {
     length.next_multiple_of(4)
 }

@@ -381,7 +381,7 @@ pub(super) enum Test {
 }
 
 impl Test {
-    /// Returns whether the test is made only if `--plan` names it.
+    /// Returns whether the test runs only if `--plan` names it.
     pub(super) fn is_only_named(self) -> bool {
         match self {
             Self::Sustained | Self::Pipeline => true,
@@ -400,7 +400,7 @@ impl Test {
 }
 
 impl Tls {
-    /// Returns the settings with which a P4Runtime switch is connected to.
+    /// Returns the settings of the connection to a P4Runtime switch.
     pub(super) fn p4runtime(&self) -> Result<Option<ClientTls>, Failure> {
         tls::client(self.tls_ca.as_deref(), self.identity()?, self.tls_server_name.clone())
     }
@@ -415,17 +415,18 @@ impl Tls {
     }
 }
 
-/// Parses a number of requests that wait. This is the parser of one word for [`list_of`].
+/// Parses one word of the list of window sizes, for [`list_of`]. A window is the number of requests
+/// that wait for their answers at the same time.
 fn windows_of(word: &str) -> Option<Vec<usize>> {
     word.parse().ok().filter(|count| (1..=4096).contains(count)).map(|count| vec![count])
 }
 
-/// Parses a number of controllers. This is the parser of one word for [`list_of`].
+/// Parses one word of the list of numbers of controllers, for [`list_of`].
 fn controllers_of(word: &str) -> Option<Vec<usize>> {
     word.parse().ok().filter(|count| (1..=64).contains(count)).map(|count| vec![count])
 }
 
-/// Parses an atomicity. This is the parser of one word for [`list_of`].
+/// Parses one word of the list of atomicities, for [`list_of`].
 fn atomicity_of(word: &str) -> Option<Vec<BatchAtomicity>> {
     let known = [
         BatchAtomicity::ContinueOnError,

@@ -14,8 +14,8 @@ use super::packets;
 use super::rates::limit_words;
 use super::refusal::refusal_words;
 
-/// Returns a sentence on the capacity of each table, and one for each fault of packets. The first
-/// table is the one that all tests measure.
+/// Returns a sentence on the capacity of each table, and one for each fault in the handling of
+/// packets. The first table is the one with which all tests are made.
 pub(super) fn findings(found: &[Measured]) -> Vec<String> {
     let mut findings = Vec::new();
     for (place, one) in found.iter().enumerate() {
@@ -47,7 +47,8 @@ fn forwards(levels: &[Level]) -> Option<String> {
     ))
 }
 
-/// Returns the interval of the highest rate that passes, in words.
+/// Describes the interval that contains the highest rate at which the switch forwards all packets,
+/// with its confidence.
 fn interval_words(low: Option<f64>, high: Option<f64>, confidence: Option<f64>) -> String {
     let per_second = |rate: f64| Value::new(rate, Unit::PerSecond).words();
     let rate = match (low, high) {
@@ -88,7 +89,7 @@ fn finding(found: &Measured, of: &str) -> String {
     accepted + &missing.unwrap_or_default()
 }
 
-/// Returns the section on the capacity of tables; `None` if it was not measured.
+/// Returns the section on the capacity of tables, or `None` if it was not measured.
 pub(super) fn section(all: &[Measured]) -> Option<Section> {
     let found = all.first()?;
     let mut section = of_table(found);
@@ -217,7 +218,8 @@ fn capacity(found: &Measured) -> Table {
     table
 }
 
-/// Returns a table of the rates at each occupancy; `None` if they were not measured.
+/// Returns a table of the update rates at each occupancy of the table, or `None` if they were not
+/// measured.
 fn levels(levels: &[Level]) -> Option<Table> {
     let columns = ["occupancy", "entries", "modify", "delete", "insert", "refused"];
     let mut table = Table::of_values("Updates by occupancy of the full table", columns);
@@ -239,7 +241,7 @@ fn levels(levels: &[Level]) -> Option<Table> {
     (!table.is_empty()).then_some(table)
 }
 
-/// Returns a table of the highest rates of forwarding; `None` if they were not measured.
+/// Returns a table of the highest forwarding rates, or `None` if they were not measured.
 fn forwarding(levels: &[Level]) -> Option<Table> {
     let columns =
         ["occupancy", "entries", "at least", "less than", "confidence", "trials", "limit"];

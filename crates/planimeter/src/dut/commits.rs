@@ -8,8 +8,8 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-/// Returns sentences about the time of each action, about packets, and about entries that should
-/// have been kept or deleted.
+/// Returns sentences about committing a pipeline: how long each action takes, what happens to
+/// packets meanwhile, and which entries were wrongly kept or deleted.
 pub(super) fn findings(measured: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     for (commit, all) in actions(measured) {
@@ -59,12 +59,12 @@ fn actions(measured: &Measured) -> [(Commit, &[Committed]); 2] {
     [(Commit::Verify, &measured.verified), (Commit::Reconcile, &measured.reconciled)]
 }
 
-/// Returns the times until a packet was forwarded. It is `None` for a commit without one.
+/// Returns, for each commit, the time until a packet was forwarded, or `None` if none was.
 fn forwarded(all: &[Committed]) -> impl Iterator<Item = Option<Duration>> {
     all.iter().map(|one| one.forwarding.and_then(|packets| packets.first))
 }
 
-/// Returns the mean of times; `None` if one is unknown, or if there are none.
+/// Returns the mean of these times, or `None` if one is unknown or there are none.
 fn mean(times: impl Iterator<Item = Option<Duration>>) -> Option<Value> {
     let times: Option<Vec<f64>> = times.map(|time| Some(time?.as_secs_f64())).collect();
     Estimate::of(&times?).map(|time| Value::told(&time, Unit::Seconds))

@@ -1,4 +1,4 @@
-//! `planimeter dut --conformance`: tries whether a switch meets the requirements of its protocol.
+//! `planimeter dut --conformance`: checks whether a switch meets the requirements of its protocol.
 
 use std::process::ExitCode;
 
@@ -15,9 +15,9 @@ use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output};
 
-/// The file with all requests and answers.
+/// The name of the file with all requests and answers.
 const EXCHANGES: &str = "exchanges.txt";
-/// The file for CI systems.
+/// The name of the JUnit file for CI systems.
 const JUNIT: &str = "junit.xml";
 
 pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -60,11 +60,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     Ok(if is_broken && status == ExitCode::SUCCESS { ExitCode::from(1) } else { status })
 }
 
-/// The switch that is judged.
+/// The switch that is checked.
 enum Subject {
     P4Runtime {
         target: judge::Target,
-        /// The kinds of requirements that the flags exclude, each in a sentence.
+        /// The kinds of requirements that are not checked because of the flags, each as a sentence.
         untried: Vec<String>,
     },
     OpenFlow,
@@ -99,7 +99,8 @@ impl Subject {
     }
 }
 
-/// Returns a sentence for each kind of requirements of P4Runtime that the flags exclude.
+/// Returns a sentence for each kind of requirements of P4Runtime that is not checked because of the
+/// flags.
 fn untried(arguments: &Arguments) -> Vec<String> {
     let mut untried = Vec::new();
     if arguments.packets.port.is_empty() {
@@ -112,7 +113,7 @@ fn untried(arguments: &Arguments) -> Vec<String> {
     untried
 }
 
-/// Returns the device that is judged.
+/// Returns the P4Runtime switch to check: its address, its device id and the TLS settings.
 pub(super) fn target(arguments: &Arguments) -> Result<judge::Target, Failure> {
     Ok(judge::Target {
         address: arguments.address.clone().unwrap_or_default(),
@@ -136,7 +137,7 @@ pub(super) fn failure(error: ConnectError) -> Failure {
     }
 }
 
-/// Returns the requirements that the device does not meet.
+/// Returns the requirements that the switch does not meet, each with the reason.
 fn broken(outcome: &Outcome) -> impl Iterator<Item = (&Tried, &str)> {
     outcome.tried.iter().filter_map(|tried| match &tried.verdict {
         Verdict::Broken { why } => Some((tried, why.as_str())),
@@ -275,7 +276,7 @@ fn words(verdict: &Verdict) -> (&'static str, &str) {
     }
 }
 
-/// Returns the requests and answers of all requirements as text.
+/// Returns the requests and answers of all checks as text.
 fn exchanges(outcome: &Outcome) -> String {
     let parts = outcome.tried.iter().map(|tried| {
         let requirement = tried.requirement;

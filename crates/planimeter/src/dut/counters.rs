@@ -1,4 +1,4 @@
-//! The section of the report on the age of counters.
+//! The section of the report on how old counter values are when a controller reads them.
 
 use ::dut::counters::Measured;
 use ::dut::effects::{Gap, Percentile, Range};
@@ -7,7 +7,7 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-/// Returns a sentence on the age of values, and one for each fault.
+/// Returns a sentence on the age of counter values, and one for each fault.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     if let Some([least, most]) = median(&found.ages) {
@@ -42,9 +42,9 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the bounds between which the median age lies with 95 % confidence, or those of the
-/// median of the values that were read if there are too few of them. Returns `None` without a
-/// value.
+/// Returns the bounds between which the median age lies with 95 % confidence. If there are too few
+/// values for such an interval, returns the bounds of the median of the values that were read.
+/// Returns `None` without values.
 fn median(ages: &[Range]) -> Option<[Gap; 2]> {
     let median = Percentile::of(ages, 0.5)?;
     let Range { least, most } = median.interval.unwrap_or(median.of_samples);
@@ -55,7 +55,7 @@ fn seconds(gap: Gap) -> Value {
     Value::new(gap.as_seconds(), Unit::Seconds)
 }
 
-/// Returns the number of values that were certainly not true any more at their request.
+/// Returns the number of values that were certainly outdated already when they were requested.
 fn stale(found: &Measured) -> usize {
     found.ages.iter().filter(|age| age.least > Gap(0)).count()
 }

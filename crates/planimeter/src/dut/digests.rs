@@ -8,7 +8,8 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::{Estimate, Unit};
 
-/// Returns sentences about the latency of single digests, and about each kind of fault.
+/// Returns sentences about the latency of digests that are sent one at a time, and about each kind
+/// of fault.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     let at_once = found.deliveries.iter().find(|one| one.config.max_timeout.is_zero());
@@ -34,7 +35,7 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the reason why digests were not measured.
+/// Returns the reason why digests were not measured, or `None` if they were.
 pub(super) fn note(found: &Measured) -> Option<String> {
     found.lack.as_ref().map(|lack| format!("digests: {lack}"))
 }
@@ -76,8 +77,8 @@ fn count(count: u64) -> Cell {
     Value::new(count as f64, Unit::Count).into()
 }
 
-/// Returns a percentile, estimated as the mean of the percentiles of all rounds. Returns `None` if
-/// a round has too few digests to state it.
+/// Returns a percentile of delivery times, estimated as the mean of the percentiles of all rounds.
+/// Returns `None` if a round has too few digests to state it.
 fn percentile(delivery: &Delivery, share: f64) -> Option<Value> {
     let rounds = delivery.latencies.iter();
     let each = rounds.map(|round| round.tail_at(share).map(|time| time.as_secs_f64()));
@@ -85,7 +86,7 @@ fn percentile(delivery: &Delivery, share: f64) -> Option<Value> {
     Estimate::of(&each?).map(|time| Value::told(&time, Unit::Seconds))
 }
 
-/// Returns the section with all figures.
+/// Returns the section on digests, with all figures.
 pub(super) fn section(found: &Measured) -> Section {
     let mut text = Vec::new();
     let mut tables = Vec::new();

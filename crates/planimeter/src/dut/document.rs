@@ -32,6 +32,9 @@ pub(super) fn of(
         provenance,
     };
     document.notes.push(protocol_note(&subject.protocol));
+    if let Target::P4Runtime { traffic: Some(traffic), .. } = target {
+        document.notes.extend(traffic.notes.iter().cloned());
+    }
     if subject.present > 0 {
         document.notes.push(format!(
             "The table had {} entries before the measurement, which was made beside them.",
@@ -47,7 +50,11 @@ pub(super) fn of(
         document.sections.push(sustained::section(found));
     }
     if let Some(found) = &outcome.reads {
-        let (finding, section) = reads_section(found);
+        let lacks = Lacks {
+            counters: counters_lack(&subject.protocol, interrupted),
+            has_packets: has_packets(target),
+        };
+        let (finding, section) = reads_section(found, lacks);
         document.findings.extend(finding);
         document
             .findings
@@ -202,7 +209,27 @@ fn protocol_note(protocol: &Protocol) -> String {
     }
 }
 
-fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
+/// The reasons why parts of the test of reads were left out.
+#[derive(Clone, Copy, Debug)]
+struct Lacks {
+    /// The reason why direct counters were not read (empty if they were).
+    counters: &'static str,
+    /// Whether packets could pass through the switch.
+    has_packets: bool,
+}
+
+/// Returns the reason why the direct counters of a table were not read (empty if they were).
+fn counters_lack(protocol: &Protocol, interrupted: bool) -> &'static str {
+    match protocol {
+        Protocol::OpenFlow { .. } => {
+            "not measured apart: the statistics of a flow have its entry and its counters"
+        }
+        Protocol::P4Runtime { .. } if interrupted => "not measured: interrupted",
+        Protocol::P4Runtime { .. } => "not measured: the table has no direct counter",
+    }
+}
+
+fn reads_section(found: &reads::Measured, lacks: Lacks) -> (Option<String>, Section) {
     let rate = rate(&found.rates);
     let limit = limit_words(found.limit());
     let finding = rate.map(|rate| {
@@ -220,13 +247,16 @@ fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
         Cell::text("reads with another number of entries"),
         Value::new(found.wrong as f64, Unit::Count).into(),
     ]);
-    table.row([Cell::text("limited by"), Cell::text(limit)]);
-    if let Some(counters) = &found.counters {
-        let each = match &counters.refusal {
+    table.row([Cell::text("entries limited by"), Cell::text(limit)]);
+    let each = match &found.counters {
+        None => Cell::text(lacks.counters),
+        Some(counters) => match &counters.refusal {
             None => Cell::optional(self::rate(&counters.rates)),
             Some(refusal) => Cell::text(format!("refused: {refusal}")),
-        };
-        table.row([Cell::text("direct counters per second"), each]);
+        },
+    };
+    table.row([Cell::text("direct counters per second"), each]);
+    if let Some(counters) = &found.counters {
         table.row([
             Cell::text("reads with another number of counters"),
             Value::new(counters.wrong as f64, Unit::Count).into(),
@@ -238,13 +268,78 @@ fn reads_section(found: &reads::Measured) -> (Option<String>, Section) {
         tables: vec![table],
         ..Section::default()
     };
-    let connection =
-        found.transport.map(|seen| transport::Row { work: "reads".to_owned(), seen, answer: None });
+    if found.counters.as_ref().is_some_and(|counters| !counters.rates.is_empty()) {
+        section.text.push("What limited the reads of counters was not measured.".to_owned());
+    }
+    if found.transport.is_some() {
+        section.text.push(transport::TEXT_OF_READS.to_owned());
+    }
+    let connection = found.transport.map(|seen| transport::Row {
+        work: "reads".to_owned(),
+        seen,
+        answer: None,
+        sees: transport::Sees::Arrivals,
+    });
     section.tables.extend(transport::table(connection));
+    if found.packets.is_none() {
+        let remedy = match lacks.has_packets {
+            true => "",
+            false => ": that needs --port, and --program for P4Runtime",
+        };
+        section.text.push(format!(
+            "What reads cost packets that pass through the switch was not measured{remedy}."
+        ));
+    }
     let costs = found.packets.iter().map(|cost| ("reads", cost.clone()));
     if let Some(beside) = packets::table("Packets beside reads", costs) {
         section.text.push(packets::TEXT.to_owned());
         section.tables.push(beside);
     }
     (finding, section)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reads() -> reads::Measured {
+        reads::Measured {
+            expected: 5,
+            rates: vec![10.0, 11.0],
+            wrong: 0,
+            reads: 9,
+            packets: None,
+            is_limited_here: false,
+            transport: None,
+            counters: None,
+        }
+    }
+
+    #[test]
+    fn the_section_on_reads_says_what_was_not_measured() {
+        let lacks = Lacks { counters: "not measured: none", has_packets: false };
+        let says = |found: &reads::Measured, lacks, words: &str| {
+            let (_, section) = reads_section(found, lacks);
+            section.text.iter().any(|text| text.contains(words))
+        };
+        let needs = "was not measured: that needs --port";
+        assert!(says(&reads(), lacks, needs));
+        // Packets were wanted, and a note or a failure says why there were none.
+        let wanted = Lacks { has_packets: true, ..lacks };
+        assert!(!says(&reads(), wanted, needs) && says(&reads(), wanted, "was not measured."));
+        let with_packets =
+            reads::Measured { packets: Some(::dut::background::Cost::default()), ..reads() };
+        assert!(!says(&with_packets, wanted, "through the switch was not measured"));
+        let counters = reads::CounterReads { rates: vec![3.0], ..reads::CounterReads::default() };
+        let with_counters = reads::Measured { counters: Some(counters), ..reads() };
+        let limit = "What limited the reads of counters was not measured.";
+        assert!(says(&with_counters, lacks, limit) && !says(&reads(), lacks, limit));
+    }
+
+    #[test]
+    fn counters_that_are_not_read_have_a_reason() {
+        let p4runtime = Protocol::P4Runtime { version: None };
+        assert!(counters_lack(&p4runtime, false).contains("no direct counter"));
+        assert!(counters_lack(&p4runtime, true).contains("interrupted"));
+    }
 }

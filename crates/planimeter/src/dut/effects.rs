@@ -1,4 +1,4 @@
-//! The section of the report on effects of updates on packets.
+//! The section of the report on when packets obey updates, and on what happens to them meanwhile.
 
 use ::dut::BatchAtomicity;
 use ::dut::effects::{Excess, Percentile, Range, Silence, Summary};
@@ -8,7 +8,7 @@ use report::page::{Cell, Table};
 use report::value::{Spread, Value};
 use statistics::Unit;
 
-/// Returns a sentence for each kind of request, and one for each fault that was found.
+/// Returns a sentence for each kind of update request, and one for each fault that was found.
 pub(super) fn findings(found: &Measured) -> Vec<String> {
     let mut findings = Vec::new();
     for kind in &found.kinds {
@@ -30,7 +30,8 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns a sentence if packets met a part of a request that is atomic in the data plane.
+/// Returns a sentence if packets saw a request applied in part, although the switch promised to
+/// apply it atomically in the data plane.
 fn torn(kind: &Kind) -> Option<String> {
     let summary = &kind.summary;
     let is_forbidden = match kind.atomicity {
@@ -48,7 +49,7 @@ fn torn(kind: &Kind) -> Option<String> {
 }
 
 /// Returns a sentence that says whether an OpenFlow switch replied to a barrier before packets
-/// obeyed a rule. Returns `None` if this is undecided for all rules.
+/// obeyed the rule that precedes the barrier. Returns `None` if this is undecided for all rules.
 pub(super) fn barriers(found: &Measured) -> Option<String> {
     let summaries = found.kinds.iter().map(|kind| &kind.summary);
     let sum = |count: fn(&Summary) -> u64| -> u64 { summaries.clone().map(count).sum() };
@@ -106,8 +107,8 @@ fn name(kind: &Kind) -> String {
     format!("{} of {} {rules}{atomicity}", kind.operation.verb(), kind.rules)
 }
 
-/// Returns the median of times that are each known as a range. Its spread is the wider half of the
-/// median's confidence interval, which accounts for the width of the ranges.
+/// Returns the median of times, each of which is known only as a range. The spread of the result is
+/// the wider half of the median's confidence interval, which accounts for the width of the ranges.
 fn median(times: &[Range]) -> Option<Value> {
     let median = Percentile::of(times, 0.5)?;
     let [least, most] =
@@ -125,7 +126,7 @@ fn count(count: u64) -> Cell {
     Value::new(count as f64, Unit::Count).into()
 }
 
-/// Returns the section with all figures.
+/// Returns the section on effects of updates, with all figures.
 pub(super) fn section(found: &Measured) -> Section {
     let mut text = vec![
         format!(

@@ -1,4 +1,5 @@
-//! `planimeter dut --fuzz` and `--replay`: writes at random to a P4Runtime switch, against a model.
+//! `planimeter dut --fuzz` and `--replay`: sends random updates to a P4Runtime switch, and compares
+//! its behaviour with a model.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -18,12 +19,12 @@ use crate::failure::Failure;
 use crate::progress::Steps;
 use crate::{interrupt, invocation, output};
 
-/// The name of the message in whose text format packets are written.
+/// The full name of the message in whose text format packets are written.
 const PACKET_OUT: &str = "p4.v1.PacketOut";
-/// The file with the requests that show a fault.
+/// The name of the file with the requests that reproduce a fault.
 const SEQUENCE: &str = "sequence.jsonl";
 
-/// Searches for a fault.
+/// Sends random requests to the switch, and compares its behaviour with the model.
 pub(super) fn search(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let settings = Settings {
         seed: arguments.judging.seed,
@@ -39,7 +40,7 @@ pub(super) fn search(arguments: &Arguments) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Repeats the requests of a file that a search has left.
+/// Repeats the requests of a file that an earlier search has written.
 pub(super) fn replay(arguments: &Arguments, file: &Path) -> Result<ExitCode, Failure> {
     let text = input::read_text(file)
         .map_err(|error| Failure::input(format!("{}: {error}", file.display())))?;
@@ -51,7 +52,7 @@ pub(super) fn replay(arguments: &Arguments, file: &Path) -> Result<ExitCode, Fai
     leave(arguments, &title, |target, means| judge::replay(target, means, duty, requests))
 }
 
-/// Returns whether the switch has to check the program's constraints.
+/// Returns whether the switch must check the program's constraints on entries and actions.
 fn duty(arguments: &Arguments) -> ConstraintDuty {
     match arguments.judging.ignore_constraints {
         true => ConstraintDuty::Ignored,
@@ -175,7 +176,8 @@ fn counts(fuzzed: &Fuzzed) -> Section {
     }
 }
 
-/// Returns a sentence on the tables that took entries; `None` if entries were made for none.
+/// Returns a sentence on the tables that accepted generated entries, or `None` if entries were
+/// generated for no table.
 fn reached(fuzzed: &Fuzzed) -> Option<String> {
     let all = fuzzed.tables.len();
     let without = fuzzed.tables.iter().filter(|one| one.accepted == 0);
@@ -188,8 +190,8 @@ fn reached(fuzzed: &Fuzzed) -> Option<String> {
     (all > 0).then(|| format!("Entries of {some} of {all} tables were inserted{others}."))
 }
 
-/// Returns the number of updates that broke each part of the program's constraints; `None` if it
-/// has none.
+/// Returns a section with the number of updates that violated each part of the program's
+/// constraints, or `None` if the program has none.
 fn constraints(fuzzed: &Fuzzed) -> Option<Section> {
     if fuzzed.constraints.is_empty() {
         return None;
@@ -244,8 +246,9 @@ fn steps(finding: &Finding) -> Section {
     }
 }
 
-/// Returns the requests that show a fault as lines of JSON. The first line contains the version of
-/// Planimeter, the title of the test and the fault; each further line contains one request.
+/// Returns the requests that reproduce a fault as lines of JSON. The first line contains the
+/// version of Planimeter, the title of the test and the fault. Each further line contains one
+/// request.
 fn sequence(finding: &Finding, title: &str) -> String {
     let head = json!({
         "planimeter": env!("CARGO_PKG_VERSION"),
@@ -264,7 +267,7 @@ fn sequence(finding: &Finding, title: &str) -> String {
     std::iter::once(head).chain(lines).map(|line| format!("{line}\n")).collect()
 }
 
-/// Returns a packet in words.
+/// Formats a packet in words.
 fn shown(packet: &Packet) -> String {
     match packet {
         Packet::Out(packet) => format!("packet-out {}", protos::text(PACKET_OUT, packet)),
@@ -272,7 +275,8 @@ fn shown(packet: &Packet) -> String {
     }
 }
 
-/// Returns a packet as a sequence has it: its text, and the port by which it enters.
+/// Converts a packet to the form in which a file of requests contains it: its text, and the port at
+/// which it enters the switch.
 fn written(packet: &Packet) -> Json {
     match packet {
         Packet::Out(packet) => json!({ "packet_out": protos::text(PACKET_OUT, packet) }),
@@ -298,7 +302,7 @@ fn packet(written: &Json) -> Result<Packet, String> {
     }
 }
 
-/// Returns the requests of a sequence.
+/// Parses the requests of a file that an earlier search has written.
 fn parse(text: &str) -> Result<Vec<Request>, String> {
     let mut requests = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -1,4 +1,4 @@
-//! The section of the report on groups.
+//! The section of the report on groups of action selectors.
 
 use ::dut::groups::{Assessment, Distribution, Measured, TOLERANCE};
 use report::page::document::{Document, Section};
@@ -6,7 +6,8 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-/// Adds findings, a section, and the reasons why groups were not measured to a report.
+/// Adds the results on groups to a report: findings, a section, and the reasons why groups were not
+/// measured.
 pub(super) fn add(document: &mut Document, found: &Measured) {
     document.notes.extend(found.reasons.iter().map(|reason| format!("groups: {reason}")));
     if found.groups.is_empty() {
@@ -16,7 +17,8 @@ pub(super) fn add(document: &mut Document, found: &Measured) {
     document.sections.push(section(found));
 }
 
-/// Returns sentences about the shares of the members, and about flows without a member.
+/// Returns sentences about how packets are distributed over the members of a group, and about flows
+/// that reached no member.
 fn findings(group: &Distribution) -> Vec<String> {
     let name = &group.name;
     let mut findings = Vec::new();

@@ -8,7 +8,8 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::{Interval, Unit};
 
-/// Adds findings, a section, and the reasons why meters were not measured to a report.
+/// Adds the results on meters to a report: findings, a section, and the reasons why meters were not
+/// measured.
 pub(super) fn add(document: &mut Document, found: &Measured) {
     document.notes.extend(found.reasons.iter().map(|reason| format!("meters: {reason}")));
     if found.meters.is_empty() {
@@ -22,7 +23,8 @@ fn each(found: &Measured) -> impl Iterator<Item = (&MeasuredMeter, &Found)> {
     found.meters.iter().flat_map(|meter| meter.found.iter().map(move |one| (meter, one)))
 }
 
-/// Returns a sentence about each deviation, or one that there is none.
+/// Returns a sentence about each deviation of a meter, or a single one which says that there is
+/// none.
 fn findings(found: &Measured) -> Vec<String> {
     let faults = each(found).flat_map(|(meter, one)| {
         let what = format!("meters: {}, {} bucket", meter.name, one.level.name());

@@ -14,17 +14,18 @@ use softswitch::runtime_json::RuntimeJson;
 use crate::failure::Failure;
 use crate::parsers::decimal;
 
-/// The value of `--entries`.
+/// The value of `--entries`: the largest number of entries to generate, or a file of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entries {
-    /// The largest number of entries that are made.
+    /// The largest number of entries that are generated.
     Count(u64),
-    /// A file with the entries that are used instead of made ones.
+    /// A file with entries, which are used in place of generated ones.
     File(PathBuf),
 }
 
-/// Parses the value of `--entries`: a count, or else the path of a file, in which there is a dot or
-/// a slash. A file whose name can be read as a count is written with its folder, as in `./1000`.
+/// Parses the value of `--entries`. A number is the largest number of entries to generate.
+/// Otherwise it is the path of a file, which must contain a dot or a slash. A file whose name is a
+/// number is written with its folder, as in `./1000`.
 pub(super) fn entries(text: &str) -> Result<Entries, String> {
     match decimal(text) {
         Ok(count) => Ok(Entries::Count(count)),
@@ -34,7 +35,7 @@ pub(super) fn entries(text: &str) -> Result<Entries, String> {
 }
 
 impl Entries {
-    /// Returns the largest number of entries that are made.
+    /// Returns the largest number of entries to generate.
     pub(super) fn count(&self) -> u64 {
         match self {
             Self::Count(count) => *count,
@@ -42,10 +43,10 @@ impl Entries {
         }
     }
 
-    /// Reads the file, if there is one, for a P4Runtime switch.
+    /// Reads the file for a P4Runtime switch, if `--entries` names one.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or has none of the formats.
+    /// Returns an error if the file cannot be read, or has none of the known formats.
     pub(super) fn of_p4runtime(&self) -> Result<Option<Arc<dyn EntryFile>>, Failure> {
         let Self::File(path) = self else { return Ok(None) };
         let bytes = std::fs::read(path)
@@ -55,10 +56,10 @@ impl Entries {
         Ok(Some(Arc::new(WrittenEntries { name: path.display().to_string(), contents })))
     }
 
-    /// Reads the file, if there is one, for an OpenFlow switch.
+    /// Reads the file for an OpenFlow switch, if `--entries` names one.
     ///
     /// # Errors
-    /// Returns an error if the file cannot be read, or a line is no flow.
+    /// Returns an error if the file cannot be read, or a line in it is no flow.
     pub(super) fn of_openflow(&self) -> Result<Option<Arc<OwnFlows>>, Failure> {
         let Self::File(path) = self else { return Ok(None) };
         let name = path.display().to_string();
@@ -75,7 +76,7 @@ struct WrittenEntries {
     contents: Contents,
 }
 
-/// The contents of a file, by its format.
+/// The content of a file of entries, by its format.
 #[derive(Debug)]
 enum Contents {
     /// A WriteRequest of P4Runtime.
@@ -85,7 +86,8 @@ enum Contents {
 }
 
 impl Contents {
-    /// Reads a file. The error is a description of what is wrong.
+    /// Reads the content of a file. Returns a description of the fault if it has none of the known
+    /// formats.
     fn of(bytes: &[u8]) -> Result<Self, String> {
         let Ok(text) = std::str::from_utf8(bytes) else {
             let request = WriteRequest::decode(bytes);

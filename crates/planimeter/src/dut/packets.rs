@@ -8,13 +8,13 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-/// The words that say how the packets were sent and what the figures are.
+/// The text that explains how the packets were sent and what the figures mean.
 pub(super) const TEXT: &str = "Packets of flows whose entries do not change pass through the switch, at a rate that it forwards while its \
      control channel is idle. A packet is lost if it does not leave by the port of its flow within 0.1 s. The delay is at most that from before a \
      packet was sent until it was seen.";
 
-/// Returns a table of the packets that passed while the control channel was idle, and while it was
-/// busy with each kind of work; `None` without packets.
+/// Returns a table of the packets that the switch forwarded while its control channel was idle, and
+/// while it was busy with each kind of work. Returns `None` if no packets were sent.
 pub(super) fn table<'a>(
     caption: &str,
     costs: impl Iterator<Item = (&'a str, Cost)>,
@@ -48,7 +48,8 @@ fn row(name: &str, rate: f64, packets: &Forwarded) -> [Cell; 6] {
     ]
 }
 
-/// Returns a finding if more packets were lost during some work than chance explains.
+/// Returns a finding if more packets were lost during some work of the control channel than chance
+/// explains.
 pub(super) fn finding(work: &str, cost: &Cost) -> Option<String> {
     cost.has_excess().then(|| {
         let Cost { idle, busy, .. } = cost;

@@ -1,4 +1,4 @@
-//! The plan of a measurement and its target, as the command line describes them.
+//! Converts the command line to the plan of a measurement and its target, the switch.
 
 use std::net::{ToSocketAddrs as _, UdpSocket};
 use std::time::Duration;
@@ -18,14 +18,15 @@ use super::traffic;
 use crate::failure::Failure;
 use crate::program;
 
-/// The greatest number of packets per second that are sent through meters, to groups, and beside
+/// The largest number of packets per second that are sent through meters, to groups, and during
 /// updates and reads.
 const METERED: u64 = 8_000;
-/// The longest time for which entries are replaced at each level of occupancy.
+/// The longest time for which entries are replaced at each level of the table's occupancy.
 const LEVEL: Duration = Duration::from_millis(500);
-/// The length of a trial of the search for the highest rate of forwarding at each level.
+/// The length of one trial in the search for the highest forwarding rate at each level of
+/// occupancy.
 const FORWARDS: Duration = Duration::from_millis(100);
-/// The tests during which packets pass through the switch, if there are any.
+/// The tests during which packets are sent through the switch, if its ports are connected.
 const WITH_BACKGROUND: [Test; 3] = [Test::Updates, Test::Reads, Test::Capacity];
 
 impl Arguments {
@@ -114,13 +115,14 @@ impl Arguments {
         })
     }
 
-    /// Returns the number of requests that wait for their answers at the same time in all tests.
+    /// Returns the number of requests that wait for their answers at the same time, in all tests.
     fn window(&self) -> usize {
         self.window.0.first().copied().unwrap_or(1)
     }
 
-    /// Returns the load from which others differ in one property. Its requests have the largest
-    /// number of updates up to 100, at which most switches are close to their highest rate.
+    /// Returns the base load, from which each of the other loads differs in one property. Its
+    /// requests have the largest requested number of updates up to 100, at which most switches are
+    /// close to their highest rate.
     fn base_load(&self) -> Load {
         let batches = self.batch.0.iter().copied();
         let batch = batches.clone().filter(|batch| *batch <= 100).max().or(batches.min());
@@ -134,8 +136,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the process of the switch, or the way in which it is found; `None` if the switch is
-    /// not on this host.
+    /// Returns the process of the switch, or the way to find it, so that its memory can be read.
+    /// Returns `None` if the switch is not on this host.
     fn process(&self) -> Option<SwitchProcess> {
         if let Some(id) = self.switch_process {
             return Some(SwitchProcess::Id(id));
@@ -151,8 +153,9 @@ impl Arguments {
         Some(SwitchProcess::At(address, find))
     }
 
-    /// Returns the loads of the test of updates: each batch, and then each window, occupancy,
-    /// atomicity and number of controllers, and one with packets, with the batch of the base.
+    /// Returns the loads of the test of updates: one for each batch size, and then, at the batch
+    /// size of the base load, one for each window, occupancy, atomicity and number of controllers,
+    /// and one during which packets are sent.
     fn loads(&self) -> Vec<Load> {
         let base = self.base_load();
         // Single updates, one at a time, show the latency of an update.
@@ -174,12 +177,12 @@ impl Arguments {
         loads
     }
 
-    /// Returns the name of the table that all tests measure; `None` for the largest one.
+    /// Returns the name of the table that all tests use, or `None` for the largest table.
     fn first_table(&self) -> Option<&str> {
         self.table.iter().map(String::as_str).find(|name| *name != EACH_KIND)
     }
 
-    /// Returns the tables that only the test of updates measures.
+    /// Returns the tables that tests compare with the first one, in which all tests are made.
     fn other_tables(&self) -> OtherTables {
         match self.table.as_slice() {
             names if names.iter().any(|name| name == EACH_KIND) => OtherTables::OfEachKind,
@@ -188,17 +191,17 @@ impl Arguments {
         }
     }
 
-    /// Returns whether the plan has all tests that a default plan has.
+    /// Returns whether the plan consists of the tests that are made by default.
     fn has_default_plan(&self) -> bool {
         let mut by_default = Test::value_variants().iter().filter(|test| !test.is_only_named());
         by_default.all(|test| self.plan.contains(test))
     }
 
-    /// Returns whether the user has given what tests with packets need: two ports of an OpenFlow
-    /// switch, or the program of a P4Runtime switch. Without these, returns false if the plan has
-    /// no such test, or if it is the default plan and no port was given; otherwise returns an
-    /// error. Also returns an error if the user named a test that does not apply to the protocol of
-    /// the switch.
+    /// Returns whether the tests with packets can be made, for which an OpenFlow switch needs two
+    /// ports, and a P4Runtime switch the program that it runs. If these are missing, returns false
+    /// if the plan has no such test, or if it is the default plan and no port was given, and
+    /// otherwise an error. Also returns an error if the user named a test that does not apply to
+    /// the protocol of the switch.
     fn has_packets(&self) -> Result<bool, Failure> {
         let packets = &self.packets;
         let has = |test: &Test| self.plan.contains(test);
@@ -239,8 +242,8 @@ impl Arguments {
         }))
     }
 
-    /// Returns the settings of [`Test::Pipeline`]; `None` if the plan does not name it. Returns an
-    /// error without a program, or for OpenFlow.
+    /// Returns the settings of [`Test::Pipeline`], or `None` if the plan does not name this test.
+    /// Returns an error if no program was given, or if the switch speaks OpenFlow.
     fn commits(&self) -> Result<Option<pipelines::Settings>, Failure> {
         if !self.plan.contains(&Test::Pipeline) {
             return Ok(None);
@@ -275,8 +278,8 @@ impl Arguments {
         }
     }
 
-    /// Returns the switch, with its ports and packets if the plan has a test with packets. Adds the
-    /// packets of the tests of meters and groups to the plan.
+    /// Returns the switch as the target of the measurement, with its ports and packets if the plan
+    /// has a test with packets. Adds the packets for the tests of meters and groups to the plan.
     pub(super) fn target(&self, plan: &mut Plan) -> Result<Target, Failure> {
         let wires: Vec<live::Wire> = self.packets.port.iter().cloned().map(live::Wire).collect();
         let rules = usize::from(self.packets.rules);
@@ -315,7 +318,7 @@ impl Arguments {
             }
             let has_made = has_effects && entries.is_none();
             if has_made || plan.meters.is_some() || plan.groups.is_some() {
-                let made = traffic::Made::of(program.clone(), rules)?;
+                let made = traffic::Made::of(program.clone(), rules, table)?;
                 if has_made {
                     traffic = match made.effects(wires.clone(), table) {
                         Ok(made) => Some(Box::new(made)),
@@ -353,7 +356,8 @@ impl Arguments {
         Ok(Target::P4Runtime { device, table, entries, traffic, slow_path, digests })
     }
 
-    /// Returns an error if the program shows nothing of a test that the user has named.
+    /// Returns an error if the user named a test for which the program yields no packets or
+    /// entries. `lacks` are the reasons.
     fn is_measurable(&self, is_empty: bool, lacks: &[String]) -> Result<(), Failure> {
         match is_empty && !self.has_default_plan() {
             true => Err(Failure::input(lacks.join(" "))),

@@ -1,9 +1,9 @@
-//! The words for a refusal of the switch.
+//! Describes how the switch refused an entry.
 
 use ::dut::Refusal;
 
-/// Returns the words for a refusal: what the switch answered, and to which entry if it is one of a
-/// file.
+/// Describes a refusal: the answer of the switch and, if the entry came from a file, which entry
+/// was refused.
 pub(super) fn refusal_words(refusal: &Refusal) -> String {
     let message = refusal.message.trim_end_matches('.');
     match &refusal.entry {

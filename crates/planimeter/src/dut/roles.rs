@@ -1,4 +1,4 @@
-//! The section of the report on hand-overs between controllers.
+//! The section of the report on hand-overs of the primary role between controllers.
 
 use std::time::Duration;
 
@@ -39,13 +39,15 @@ pub(super) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the longest time for which a displaced primary could still write; `None` if none could.
+/// Returns the longest time for which a displaced primary controller could still write, or `None`
+/// if none could.
 fn latest(takeovers: &[Takeover]) -> Option<Value> {
     let latest = takeovers.iter().filter_map(|one| one.accepted_for).max();
     latest.map(|time| Value::new(time.as_secs_f64(), Unit::Seconds))
 }
 
-/// Returns the mean of times; `None` if their interval says nothing.
+/// Returns the mean of these times, or `None` if its confidence interval is too wide for it to be
+/// meaningful.
 fn told(times: impl Iterator<Item = Duration>) -> Option<Value> {
     mean(times).filter(Value::is_told)
 }
@@ -55,7 +57,7 @@ fn mean(times: impl Iterator<Item = Duration>) -> Option<Value> {
     Estimate::of(&times).map(|time| Value::told(&time, Unit::Seconds))
 }
 
-/// Returns the section with all figures.
+/// Returns the section on hand-overs, with all figures.
 pub(super) fn section(found: &Measured) -> Section {
     Section {
         id: "roles".to_owned(),

@@ -1,4 +1,5 @@
-//! The section of the report on the slow path.
+//! The section of the report on the slow path: packets between the ports of the switch and the
+//! controller.
 
 use std::time::Duration;
 
@@ -45,14 +46,14 @@ pub(crate) fn findings(found: &Measured) -> Vec<String> {
     findings
 }
 
-/// Returns the reasons why parts were not measured.
+/// Returns the reasons why parts of the test were left out.
 pub(crate) fn notes(found: &Measured) -> Vec<String> {
     found.lacks.iter().map(|lack| format!("slow path: {lack}")).collect()
 }
 
-/// Returns a text for each kind of fault (loss, reordering, repetition) of the packets that were
-/// sent at loads below the measured rate. Faults while the rate itself was measured are not
-/// included, because the switch may then drop packets in overload.
+/// Returns a text for each kind of fault (loss, reordering, repetition) that packets suffered at
+/// loads below the measured rate. Faults during the measurement of the rate itself are not
+/// included, because a switch may drop packets in overload.
 fn faults(crossing: &Crossing) -> Vec<String> {
     let mut all = Counts::default();
     for load in &crossing.loads {
@@ -104,7 +105,7 @@ fn count(count: u64) -> Cell {
     Value::new(count as f64, Unit::Count).into()
 }
 
-/// Returns the section with all figures.
+/// Returns the section on the slow path, with all figures.
 pub(crate) fn section(found: &Measured, protocol: &Protocol) -> Section {
     let mut tables = Vec::new();
     let mut figures = Vec::new();
@@ -189,8 +190,8 @@ fn delays(found: &Measured) -> Table {
     table
 }
 
-/// Returns a table of the packets that crossed the control channel while entries were updated;
-/// `None` if there were none.
+/// Returns a table of the packets that passed between ports and controller while entries were
+/// updated, or `None` if there were none.
 fn beside_updates(found: &Measured) -> Option<Table> {
     let columns = ["direction", "updates", "offered", "p50", "p99", "packets", "lost"];
     let mut table = Table::of_values("Delays beside updates", columns);

@@ -15,7 +15,8 @@ fn per_second(rate: f64) -> Value {
     Value::new(rate, Unit::PerSecond)
 }
 
-/// Returns a sentence about the rate, and one about the knee if there is one.
+/// Returns a sentence about the highest sustained rate, and one about the rate above which response
+/// times rise sharply (the knee), if there is one.
 pub(super) fn findings(measured: &Measured) -> Vec<String> {
     let Measured { found, batch, entries, .. } = measured;
     let limit = measured.limit.map_or("nothing that was tried", limit_words);
@@ -103,11 +104,13 @@ pub(super) fn section(measured: &Measured) -> Section {
     }
 }
 
-/// Returns a table of what TCP showed while requests piled up; `None` if they did not, or if
-/// nothing is known.
+/// Returns a table of the TCP evidence from the trials that decided whether the switch, this host
+/// or the network was the limit. Returns `None` if no requests piled up in these trials, or if
+/// nothing is known about the connection.
 fn connection(measured: &Measured) -> Option<Table> {
-    let work = "trials in which requests piled up".to_owned();
-    transport::table(measured.transport.map(|seen| transport::Row { work, seen, answer: None }))
+    let work = "trials at the lowest rates that failed".to_owned();
+    let (answer, sees) = (None, transport::Sees::Bulk);
+    transport::table(measured.transport.map(|seen| transport::Row { work, seen, answer, sees }))
 }
 
 /// Returns a text as a sentence: with a capital letter and a full stop.
@@ -143,7 +146,7 @@ fn trials(points: &[Point]) -> Table {
     table.only_in_page()
 }
 
-/// Returns a chart of the response time over the rate.
+/// Returns a chart of the response time against the rate of updates.
 fn responses(points: &[Point]) -> Plot {
     let steady = points.iter().filter(|point| !point.is_growing && !point.is_limited_here);
     let mut shown: Vec<(f64, Value)> =

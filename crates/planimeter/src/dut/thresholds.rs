@@ -14,11 +14,12 @@ use statistics::{Condition, Estimate, Unit};
 use super::updates::latency;
 use crate::threshold::{self, Metric};
 
-/// A figure of a measurement.
+/// A figure of a measurement that conditions can name.
 struct Figure {
     name: &'static str,
     unit: Unit,
-    /// Returns the value, in the base unit; `None` if it was not measured.
+    /// A function that returns the value of the figure in its base unit, or `None` if it was not
+    /// measured.
     value: fn(&Outcome) -> Option<f64>,
 }
 
@@ -84,7 +85,7 @@ const FIGURES: [Figure; 30] = [
     }),
 ];
 
-/// The names and units of the figures.
+/// The names and units of the figures that conditions can name.
 pub(super) const METRICS: [Metric; FIGURES.len()] = {
     let mut metrics = [("", Unit::Count); FIGURES.len()];
     let mut position = 0;
@@ -95,8 +96,8 @@ pub(super) const METRICS: [Metric; FIGURES.len()] = {
     metrics
 };
 
-/// Returns a sentence for each condition that does not hold. If the measurement was interrupted,
-/// figures that were not measured break no condition.
+/// Returns a sentence for each condition that does not hold. If the measurement was interrupted, a
+/// figure that was not measured violates no condition.
 pub(super) fn broken(
     outcome: &Outcome,
     conditions: &[Condition],
@@ -113,8 +114,9 @@ pub(super) fn broken(
     broken.collect()
 }
 
-/// Returns the number of certain deviations of meters. Without one, returns `None` if a bucket was
-/// not measured or its rate is not known, because it may have one.
+/// Returns the number of certain deviations of meters from their configuration. If there are none,
+/// but a meter was not measured or its rate is not known, returns `None`, because that meter may
+/// deviate.
 fn meter_deviations(outcome: &Outcome) -> Option<f64> {
     let meters = &outcome.meters.as_ref()?.meters;
     let deviations: usize =
@@ -126,8 +128,8 @@ fn meter_deviations(outcome: &Outcome) -> Option<f64> {
     (deviations > 0 || are_known).then_some(deviations as f64)
 }
 
-/// Returns the packets that were lost during updates, reads and the test of capacity; `None` if no
-/// packets passed then.
+/// Returns the number of packets that were lost during updates, reads and the test of capacity, or
+/// `None` if no packets were sent then.
 fn lost_beside(outcome: &Outcome) -> Option<f64> {
     let updates = outcome.updates.iter().filter_map(Measured::packets);
     let reads = outcome.reads.iter().filter_map(|reads| reads.packets.clone());
@@ -137,7 +139,7 @@ fn lost_beside(outcome: &Outcome) -> Option<f64> {
     (!costs.is_empty()).then(|| costs.iter().map(|cost| cost.busy.lost).sum::<u64>() as f64)
 }
 
-/// Returns the highest rate of forwarding without loss at an occupancy in percent.
+/// Returns the highest rate of forwarding without loss when this percentage of the table is filled.
 fn forwarding(outcome: &Outcome, percent: u8) -> Option<f64> {
     let mut levels = outcome.capacity.first()?.levels.iter();
     levels.find(|level| level.percent == percent)?.forwarding.as_ref()?.found.loss_free_rate
@@ -151,14 +153,14 @@ fn of_operation(outcome: &Outcome, operation: Operation) -> impl Iterator<Item =
     outcome.updates.iter().filter(move |one| one.operation == operation)
 }
 
-/// Returns the rate of the load with the highest one.
+/// Returns the rate of updates under the load that yields the highest rate.
 fn highest_rate(outcome: &Outcome, operation: Operation) -> Option<f64> {
     let rates = of_operation(outcome, operation).filter_map(|one| mean(&one.rates()));
     rates.max_by(f64::total_cmp)
 }
 
-/// Returns a percentile of the time until the switch answers a request of one update, while no other
-/// request waits.
+/// Returns a percentile of the time until the switch answers a request with a single update, while
+/// no other request waits.
 fn answered(outcome: &Outcome, operation: Operation, share: f64) -> Option<f64> {
     let is_single = |one: &&Measured| (one.load.batch, one.load.window) == (1, 1);
     let single = of_operation(outcome, operation).find(is_single)?;
@@ -191,8 +193,8 @@ mod tests {
     use super::super::arguments::THRESHOLD;
     use super::*;
 
-    /// Returns the result of a switch that accepts as many updates per second in each round as
-    /// `rates` says, in single requests.
+    /// Returns the outcome for a switch that accepts requests of one update each, in each round at
+    /// the rate (per second) that `rates` states.
     fn outcome(rates: &[f64]) -> Outcome {
         let rounds = rates.iter().map(|rate| Phase {
             accepted: vec![::dut::EntryNumber(0); 1000],
@@ -286,8 +288,8 @@ mod tests {
         !broken(outcome, &[condition], false).is_empty()
     }
 
-    /// The load of single requests has the first occupancy, and the first atomicity, of those that
-    /// are varied.
+    /// The latency figures come from the load of single requests, under the first of the requested
+    /// occupancies and the first of the requested atomicities.
     #[test]
     fn latencies_are_those_of_single_requests_into_a_table_with_entries() {
         let mut occupied = outcome(&[1000.0]);
@@ -350,8 +352,9 @@ mod tests {
         assert!(is_broken(&with(Vec::new()), "group-faults == 0"));
     }
 
-    /// `found` never refused a packet, which is a deviation. The rate of `unknown` is not known,
-    /// and a meter without a bucket was not measured; both may deviate.
+    /// Two meters may deviate without being known to: the rate of `unknown` is not known, and a
+    /// meter without a bucket was not measured. The meter `found` does deviate, because it never
+    /// refused a packet.
     #[test]
     fn deviations_of_meters_are_counted_if_none_can_be_hidden() {
         let bucket = Bucket { rate: 1000.0, burst: 1000.0 };

@@ -8,7 +8,7 @@ use report::page::{Cell, Table};
 use report::value::Value;
 use statistics::Unit;
 
-/// Returns a sentence about each kind of deviation, or one that there is none.
+/// Returns a sentence about each kind of deviation, or a single one which says that there is none.
 pub(super) fn findings(found: &[Timed]) -> Vec<String> {
     let entries: usize = found.iter().map(|one| one.entries).sum();
     let count = |of: fn(&Timed) -> usize| found.iter().map(of).sum::<usize>();
@@ -40,7 +40,7 @@ fn seconds(time: Duration) -> Value {
     Value::new(time.as_secs_f64(), Unit::Seconds)
 }
 
-/// Returns the section with all figures.
+/// Returns the section on timeouts, with all figures.
 pub(super) fn section(found: &[Timed]) -> Section {
     let columns =
         ["timeout", "entries", "early", "without a message", "late, median", "late, most"];

@@ -1,12 +1,16 @@
-//! The packets and entries with which `planimeter dut` observes updates, made from a program.
+//! Generates the packets and entries with which `planimeter dut` observes the effects of updates,
+//! from the program of the switch.
 //!
-//! Whether packets show an entry is found by trial: the reference interpreter processes the packet
-//! of a flow without the entry, with it, and with another parameter of its action. In the same way
-//! it finds the packets that show the colour of a meter, and those that meet a group.
+//! An entry can be observed if a packet leaves the switch in another way with the entry than
+//! without it. Such packets are found by trial: the reference interpreter processes the packet of a
+//! flow without the entry, with it, and with another parameter of its action. In the same way it
+//! finds packets whose outcome depends on the colour that a meter gives them, and packets that are
+//! sent to a group.
 
 mod groups;
 mod meters;
 pub(super) mod own;
+mod references;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +25,19 @@ use ir::{Program, TableId};
 use p4runtime::proto::config::P4Info;
 use p4runtime::proto::v1::{self, field_match::FieldMatchType};
 use pipeline::{ActionCall, EntryAction, FieldMatch, Switch, TableEntry, Value};
-use throughput::traffic::{Wanted, Workload};
+use symbolic::wanted::is_name;
+use throughput::traffic::{Reach, SolvedTable, TrafficError, UnhitTable, Wanted, Workload};
 
+use crate::bench::SOLVING;
 use crate::failure::Failure;
 
-/// The length of the packets in bytes.
+/// The length of the generated packets in bytes.
 const PACKET_SIZE: usize = 128;
-/// The number of bytes at the end of a packet that must pass through the program unchanged.
+/// The number of bytes at the end of a packet that identify it, and that must therefore pass
+/// through the program unchanged.
 const TAG: usize = 16;
 
-/// Packets and entries that were made from a program.
+/// Packets and entries that were generated from a program.
 pub(super) struct Made {
     p4info: P4Info,
     schema: Arc<Schema>,
@@ -38,15 +45,16 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// Makes packets and entries for a program, with at most `rules` entries in each table.
-    pub(super) fn of(program: Program, rules: usize) -> Result<Self, Failure> {
+    /// Generates packets and entries for a program, with at most `rules` entries in each table. If
+    /// the packets along the parser's paths do not hit the table under test, for which a name may
+    /// be given, a solver computes packets that do.
+    pub(super) fn of(program: Program, rules: usize, table: Option<&str>) -> Result<Self, Failure> {
         let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
         let p4info = config.p4info.unwrap_or_default();
         let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
         let wanted =
             Wanted { flows: rules, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
-        let made =
-            ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
+        let made = ir::with_large_stack(|| workload(program, wanted, table));
         let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
         Ok(Self { p4info, schema: Arc::clone(schema.objects()), workload })
     }
@@ -55,9 +63,9 @@ impl Made {
         Trial { workload: &self.workload, schema: &self.schema, wires }
     }
 
-    /// Returns the packets and entries of the table under test. This is the table with the name
-    /// `table` or, without a name, the table for which packets show the most entries. Returns an
-    /// error if packets show no entry.
+    /// Returns the packets and entries for testing updates of one table. It is the table with the
+    /// name `table` or, without a name, the table most of whose entries can be observed by packets.
+    /// Returns an error if no entry can be observed.
     pub(super) fn effects(
         &self,
         wires: Vec<Wire>,
@@ -76,22 +84,58 @@ impl Made {
         let found = found.map(|(name, id)| (trial.flows(id), name, id));
         let best = found.max_by_key(|(flows, ..)| flows.len());
         let Some((flows, table, id)) = best.filter(|(flows, ..)| !flows.is_empty()) else {
-            return Err(Failure::input(
-                "packets of this program do not show when an entry changes: connect the ports 1 and 2 of the switch, by \
-                 which packets enter and leave, or name another --table",
-            ));
+            return Err(unshown(workload, table));
         };
         let Some(beside) = trial.messages(&mut |other, _| other != id) else {
             return Err(Failure::input(
                 "packets of this program need entries whose actions are in an action profile",
             ));
         };
-        Ok(Traffic { p4info: self.p4info.clone(), table, wires, beside, flows })
+        let is_solved = |one: &&SolvedTable| one.table == table;
+        let notes = workload.solved_tables().iter().filter(is_solved).map(|one| {
+            format!(
+                "Packets of table {} were solved for, since no packet along the parser's paths hits an entry there.",
+                one.table
+            )
+        });
+        let notes = notes.collect();
+        let p4info = self.p4info.clone();
+        let traffic = Traffic { p4info, table, wires, beside, flows, notes };
+        references::ordered(workload.program(), traffic, workload.port())
     }
 }
 
-/// Returns the port by which packets enter the switch; an error says that this machine is not
-/// connected to it.
+/// Generates packets and entries for a program. If none of the packets hits an entry of `table`, a
+/// solver computes as many others that do.
+fn workload(
+    program: Program,
+    wanted: Wanted,
+    table: Option<&str>,
+) -> Result<Workload, TrafficError> {
+    let walked = Workload::from_program(program.clone(), wanted, &mut |_, _| true)?;
+    let Some(table) = table.filter(|table| walked.misses(table)) else { return Ok(walked) };
+    let wanted = Wanted { flows: 2 * wanted.flows, ..wanted };
+    let reach = Reach { only: Some(table), time: SOLVING };
+    Workload::reaching(program, wanted, reach, &mut |_, _| true)
+}
+
+/// Returns the error for a program in which the outcome of no packet depends on an entry.
+fn unshown(workload: &Workload, table: Option<&str>) -> Failure {
+    let unhit = workload.unhit_tables().iter();
+    let mut named = unhit.filter(|one| table.is_some_and(|name| is_name(&one.table, name)));
+    match named.next() {
+        Some(UnhitTable { table, reason }) => Failure::input(format!(
+            "no packet hits an entry of table {table}: {reason}; name another --table"
+        )),
+        None => Failure::input(
+            "packets of this program do not show when an entry changes: connect the ports 1 and 2 of the switch, by \
+             which packets enter and leave, or name another --table",
+        ),
+    }
+}
+
+/// Returns the port at which packets enter the switch, or an error if this machine is not connected
+/// to that port.
 fn ingress(workload: &Workload, wires: &[Wire]) -> Result<u32, String> {
     let port = workload.port();
     match wires.iter().any(|wire| wire.0.number == port) {
@@ -100,8 +144,8 @@ fn ingress(workload: &Workload, wires: &[Wire]) -> Result<u32, String> {
     }
 }
 
-/// A workload whose packets are run on the reference interpreter, to find out how a switch must
-/// treat them.
+/// A workload whose packets are processed by the reference interpreter, to find out how a switch
+/// must treat them.
 struct Trial<'a> {
     workload: &'a Workload,
     schema: &'a Schema,
@@ -109,8 +153,8 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Returns the flows whose packets show an entry of a table. Each of these entries concerns one
-    /// flow only, and all flows show it in the same way.
+    /// Returns the flows whose packets depend on an entry of a table. Each of these entries affects
+    /// a single flow, and the entries affect their flows in the same way.
     fn flows(&self, table: TableId) -> Vec<Flow<v1::TableEntry>> {
         let entries = self.workload.entries().enumerate();
         let own = entries.filter(|(_, (of, _))| *of == table);
@@ -161,7 +205,7 @@ impl Trial<'_> {
     }
 
     /// Returns a copy of `entry` in which one action parameter differs, so that `packet` has
-    /// another outcome than `inserted`, and that outcome. Prefers a copy with which the packet
+    /// another outcome than `inserted`, and this outcome. Prefers a copy with which the packet
     /// still leaves the switch. Returns `None` if no copy changes the outcome.
     fn second(
         &self,
@@ -198,8 +242,9 @@ impl Trial<'_> {
         unseen
     }
 
-    /// Returns a switch with all entries of the workload, except that the entry at `position` is
-    /// `replacement`, or left out if that is `None`. Returns `None` if the switch refuses an entry.
+    /// Returns a switch with all entries of the workload. The entry with the index `position` is
+    /// replaced by `replacement`, or left out if that is `None`. Returns `None` if the switch
+    /// refuses an entry.
     fn switch(&self, position: usize, replacement: Option<TableEntry>) -> Option<Switch> {
         let switch = Switch::new(self.workload.program().clone()).ok()?;
         self.workload.add_members(&switch).ok()?;
@@ -214,8 +259,8 @@ impl Trial<'_> {
         Some(switch)
     }
 
-    /// Returns whether, where and how a packet of a flow leaves the switch. Returns `None` if
-    /// [`Self::leaving`] does.
+    /// Returns whether a packet of a flow leaves the switch, by which port and with which content.
+    /// Returns `None` if [`Self::leaving`] does.
     fn outcome(&self, switch: &Switch, packet: &[u8]) -> Option<Outcome> {
         let is_wired = |port: u32| self.wires.iter().any(|wire| wire.0.number == port);
         Some(match self.leaving(switch, Entering { port: self.workload.port(), packet })? {
@@ -225,9 +270,9 @@ impl Trial<'_> {
         })
     }
 
-    /// Returns whether, where and how a packet that enters by a port leaves the switch. Returns
-    /// `None` if the packet cannot be processed or leaves more than once, or if the outcome depends
-    /// on the last [`TAG`] bytes, which identify a probe.
+    /// Returns whether a packet that enters the switch leaves it, by which port and with which
+    /// content. Returns `None` if the packet cannot be processed or leaves more than once, or if
+    /// the outcome depends on its last [`TAG`] bytes, which identify a probe.
     fn leaving(&self, switch: &Switch, entering: Entering<'_>) -> Option<Leaving> {
         let with_end = |byte| {
             let mut packet = entering.packet.to_vec();
@@ -251,8 +296,8 @@ impl Trial<'_> {
         one.filter(|one| Some(one) == other.as_ref())
     }
 
-    /// Returns the messages of all generated entries that are wanted. Returns `None` if one has its
-    /// action in an action profile.
+    /// Converts those generated entries that `is_wanted` selects to messages of P4Runtime. Returns
+    /// `None` if one of them has its action in an action profile.
     fn messages(
         &self,
         is_wanted: &mut dyn FnMut(TableId, usize) -> bool,
@@ -262,7 +307,7 @@ impl Trial<'_> {
         wanted.map(|(_, (table, entry))| self.message(table, entry)).collect()
     }
 
-    /// Converts an entry to the message of P4Runtime. Returns `None` for actions in an action
+    /// Converts an entry to a message of P4Runtime. Returns `None` if its action is in an action
     /// profile.
     fn message(&self, table: TableId, entry: &TableEntry) -> Option<v1::TableEntry> {
         let EntryAction::Action(call) = &entry.action else { return None };
@@ -271,7 +316,7 @@ impl Trial<'_> {
         Some(v1::TableEntry { action, ..self.key(table, entry)? })
     }
 
-    /// Converts the call of an action to the message of P4Runtime.
+    /// Converts a call of an action to a message of P4Runtime.
     fn call(&self, call: &ActionCall) -> Option<v1::Action> {
         let program = self.workload.program();
         let action =
@@ -330,7 +375,7 @@ impl Trial<'_> {
     }
 }
 
-/// A packet, and the port by which it enters a switch.
+/// A packet, and the port at which it enters a switch.
 #[derive(Clone, Copy, Debug)]
 struct Entering<'a> {
     port: u32,
@@ -342,14 +387,14 @@ struct Entering<'a> {
 enum Leaving {
     /// The packet is dropped.
     Nowhere,
-    /// The packet leaves by a port, with these bytes, of which the last [`TAG`] are replaced by
-    /// zero. There is no `packet` if the program changes these.
+    /// The packet leaves by a port, with the bytes in `packet`, in which the last [`TAG`] are
+    /// replaced by zeros. `packet` is `None` if the program changes these last bytes.
     By { port: u32, packet: Option<Vec<u8>> },
 }
 
-/// Returns four properties of a flow. The first three are whether its packets are seen before its
-/// entry is inserted, after that, and after the entry is modified. The fourth is whether the entry
-/// can be modified.
+/// Returns how packets of a flow are affected by its entry, as four properties. The first three are
+/// whether packets are seen before the entry is inserted, after that, and after the entry is
+/// modified. The fourth is whether the entry can be modified.
 fn shape(flow: &Flow<v1::TableEntry>) -> (bool, bool, bool, bool) {
     let is_seen = |outcome: &Outcome| *outcome != Outcome::Unseen;
     (is_seen(&flow.absent), is_seen(&flow.inserted), is_seen(&flow.modified), flow.second.is_some())
@@ -359,3 +404,6 @@ fn shape(flow: &Flow<v1::TableEntry>) -> (bool, bool, bool, bool) {
 fn bytes(value: &Bits) -> Vec<u8> {
     value.to_biguint().to_bytes_be()
 }
+
+#[cfg(test)]
+mod tests;

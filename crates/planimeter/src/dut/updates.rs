@@ -13,7 +13,7 @@ use super::rates::{limit_words, rate};
 use super::refusal::refusal_words;
 use super::transport;
 
-/// Returns the findings: the highest rate of each operation, and flows that the switch lost.
+/// Returns the findings: the highest rate of each operation, and flow entries that the switch lost.
 pub(super) fn findings(measured: &[Measured]) -> Vec<String> {
     let mut found = fastest(measured);
     found.extend(beside(measured));
@@ -21,8 +21,8 @@ pub(super) fn findings(measured: &[Measured]) -> Vec<String> {
     found
 }
 
-/// Returns findings about the load with packets: the rate of updates beside them, and packets that
-/// were lost.
+/// Returns findings about the load during which packets were sent: the rate of updates, and the
+/// packets that were lost.
 fn beside(measured: &[Measured]) -> Vec<String> {
     let mut found = Vec::new();
     for one in measured {
@@ -40,8 +40,8 @@ fn beside(measured: &[Measured]) -> Vec<String> {
     found
 }
 
-/// Returns a finding about flows that a switch accepted, but that were missing from its table a
-/// second after the barrier's reply. Returns `None` if no flow was missing.
+/// Returns a finding about flow entries that a switch accepted, but that were missing from its
+/// table a second after the barrier's reply. Returns `None` if none was missing.
 fn missing(measured: &[Measured]) -> Option<String> {
     let missing: u64 = measured.iter().filter_map(Measured::missing).sum();
     let rounds = measured.iter().filter(|one| one.operation == Operation::Insert);
@@ -97,16 +97,18 @@ fn fastest(measured: &[Measured]) -> Vec<String> {
     found.collect()
 }
 
-/// Returns whether two loads may differ only in the number of updates and the window.
+/// Returns whether two loads differ in nothing but the number of updates in a request and the
+/// window.
 fn is_like(one: &Measured, other: &Measured) -> bool {
     let Load { batch, window, .. } = one.load;
     one.table == other.table && one.load == Load { batch, window, ..other.load }
 }
 
-/// The property by which the loads of a table of the report differ from each other.
+/// The property in which the loads of one table of the report differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Varied {
-    /// The number of updates in a request, and the window.
+    /// The number of updates in a request, and the window (the number of requests that wait at the
+    /// same time).
     Batch,
     Occupancy,
     Atomicity,
@@ -125,8 +127,8 @@ impl Varied {
         Self::Table,
     ];
 
-    /// Returns what was measured with different values of this property and the same value of all
-    /// others. The list is empty if there is only one value.
+    /// Returns the measurements whose loads differ only in this property. The list is empty if all
+    /// have the same value.
     fn of(self, measured: &[Measured]) -> Vec<&Measured> {
         let Some(first) = measured.first() else { return Vec::new() };
         let differs = |one: &Measured, load: Load| match self {
@@ -232,7 +234,7 @@ impl Varied {
     }
 }
 
-/// Returns a chart of the rate of each operation over a number that loads have.
+/// Returns a chart of the rate of each operation against a number by which loads differ.
 fn chart(
     title: &str,
     axis: Axis,
@@ -286,11 +288,13 @@ pub(super) fn section(measured: &[Measured]) -> Section {
     }
 }
 
-/// Returns what TCP showed during updates; `None` if nothing is known.
+/// Returns the TCP evidence from a measurement of updates, or `None` if nothing is known about the
+/// connection.
 fn connection(one: &Measured) -> Option<transport::Row> {
     let Load { batch, window, .. } = one.load;
     let work = format!("{}, batch {batch}, window {window}", one.operation.verb());
-    one.transport().map(|seen| transport::Row { work, seen, answer: one.mean_answer() })
+    let (answer, sees) = (one.mean_answer(), transport::Sees::Bulk);
+    one.transport().map(|seen| transport::Row { work, seen, answer, sees })
 }
 
 fn text(measured: &[Measured]) -> Vec<String> {

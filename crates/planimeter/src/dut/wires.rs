@@ -1,5 +1,5 @@
-//! What `planimeter dut --conformance` may use beside the control channel: ports, and a pipeline that
-//! is committed.
+//! The means that `planimeter dut --conformance` may use in addition to the control channel: ports,
+//! and a pipeline that is committed.
 
 use dut::Outlet;
 use dut::live::Wire;
@@ -10,7 +10,7 @@ use super::Arguments;
 use crate::failure::Failure;
 use crate::program;
 
-/// Returns what the flags provide and permit.
+/// Returns the means that the flags provide and permit.
 pub(super) fn means(arguments: &Arguments) -> Result<Means, Failure> {
     let pushed = arguments.judging.push.as_deref();
     let pipeline = |files: &str| {

@@ -1,35 +1,37 @@
-//! The difference between a packet that leaves and the one that was received.
+//! The differences between a packet that the switch sends and the one that it received.
 
 use protos::trace::Field;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The known values of a packet's fields on the way to a node.
+/// The values of a packet's fields that are known from the events on the path to a node of the
+/// trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
-    /// The fields as the packet was received.
+    /// The fields of the packet as it was received.
     received: BTreeMap<String, String>,
-    /// The fields after the last deparser. `None` if no deparser is known to have emitted any.
+    /// The fields of the packet after the last deparser, or `None` if no deparser is known to have
+    /// emitted any.
     now: Option<BTreeMap<String, String>>,
-    /// The headers that the last parser has extracted. A deparser replaces them by those that it
-    /// emits, and leaves the bytes behind them as they are.
+    /// The headers that the last parser has extracted. A deparser replaces them by the headers that
+    /// it emits, and leaves the bytes after them unchanged.
     extracted: BTreeSet<String>,
     /// The fields that have been emitted since the last parser.
     emitted: BTreeMap<String, String>,
-    /// Whether a parser or control has begun and has not entered a state yet.
+    /// Whether a parser or control has begun that has not entered a state yet.
     pub(super) begins: bool,
     /// Whether the packet is in the parser of its first pass.
     pub(super) is_first: bool,
-    /// The call that has marked the packet to be dropped, with its place in the source.
+    /// The call that marked the packet to be dropped, with its location in the source.
     pub(super) marked: Option<String>,
 }
 
 impl Fields {
-    /// Returns what is known of a packet that arrives.
+    /// Returns the values for a packet that has just arrived, of which nothing is known.
     pub(super) fn of_arrival() -> Self {
         Self { is_first: true, ..Self::default() }
     }
 
-    /// Notes that a parser or control enters a state. Only parsers do.
+    /// Records that a state is entered. The block that has begun is therefore a parser.
     pub(super) fn enter_state(&mut self) {
         if std::mem::take(&mut self.begins) {
             self.deparse();
@@ -37,10 +39,10 @@ impl Fields {
         }
     }
 
-    /// Notes a header that a parser has extracted.
+    /// Records a header that a parser has extracted.
     pub(super) fn extract(&mut self, name: &str, fields: &[Field]) {
         self.extracted.insert(name.to_owned());
-        // A header that a later parser finds first was in the packet as it was received, too.
+        // A header that only a later parser extracts was in the packet when it was received, too.
         let is_known =
             |known: &BTreeMap<String, String>| known.keys().any(|one| header(one) == name);
         let is_new = !is_known(&self.received) && !self.now.as_ref().is_some_and(is_known);
@@ -51,7 +53,8 @@ impl Fields {
         }
     }
 
-    /// Notes the fields of a header, or those of the headers in a struct, that were emitted.
+    /// Records the fields that a deparser has emitted: those of a header, or of all headers in a
+    /// struct.
     pub(super) fn emit(&mut self, name: &str, fields: &[Field]) {
         let named = fields.iter().map(|one| match one.name.contains('.') {
             true => (one.name.clone(), one.value.clone()),
@@ -60,7 +63,7 @@ impl Fields {
         self.emitted.extend(named);
     }
 
-    /// Replaces the headers that the last parser has extracted by those that were emitted.
+    /// Replaces the headers that the last parser extracted by the headers that were emitted.
     fn deparse(&mut self) {
         if self.emitted.is_empty() {
             return;
@@ -72,8 +75,8 @@ impl Fields {
         self.now = Some(now);
     }
 
-    /// Returns how the fields of the packet differ from those that were received: each header that
-    /// was added or removed, and each field with its values before and after.
+    /// Returns the differences between the current packet and the one that was received: each
+    /// header that was added or removed, and each changed field with its values before and after.
     pub(super) fn changes(mut self) -> Vec<(String, String)> {
         self.deparse();
         let Some(now) = &self.now else { return Vec::new() };
@@ -93,7 +96,7 @@ impl Fields {
     }
 }
 
-/// Returns the header of a field.
+/// Returns the name of the header to which a field belongs.
 fn header(field: &str) -> &str {
     field.rsplit_once('.').map_or("", |(header, _)| header)
 }

@@ -1,13 +1,13 @@
-//! Lays the lines of a trace out as a tree.
+//! Arranges the lines of a trace as a tree.
 
-/// The number of parts of one shape that are shown, before the others are summarised.
+/// The number of similar parts that are shown before the remaining ones are summarised.
 const SHOWN: usize = 2;
 /// The largest number of output ports that a summary lists.
 const PORTS: usize = 8;
-/// The widest column.
+/// The largest width of a column in characters.
 const COLUMN: usize = 56;
 
-/// A line with up to three columns.
+/// A line of the text with up to three columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The name of a table, or the whole line if the other columns are empty.
@@ -18,18 +18,19 @@ pub struct Row {
     pub right: String,
 }
 
-/// The lines of a node of a trace, and the parts into which it splits.
+/// The lines for a node of a trace, and the parts into which the text splits after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The line above the others, which names the packet, the copy or the alternative.
+    /// The line above the other lines. It names the packet, the copy or the alternative.
     pub head: String,
-    /// The lines, in order.
+    /// The lines of this part, in order.
     pub rows: Vec<Row>,
-    /// The parts into which the node splits: copies of the packet, or alternatives.
+    /// The parts below this one: one for each copy of the packet or each alternative.
     pub children: Vec<Part>,
-    /// Remarks below all lines.
+    /// Remarks that follow all lines.
     pub remarks: Vec<String>,
-    /// The statements of the part, each with a name. Parts with the same names have the same shape.
+    /// The facts that the part states, each with a name and a value. Parts whose facts have the
+    /// same names are similar, and can be summarised by the names whose values differ.
     pub(super) facts: Vec<(String, String)>,
 }
 
@@ -42,7 +43,7 @@ impl Part {
         self.rows.is_empty() && self.head == head
     }
 
-    /// Adds a line of one column.
+    /// Adds a line that has only the first column.
     pub(super) fn row(&mut self, label: String) {
         self.rows.push(Row { label, ..Row::default() });
     }
@@ -51,7 +52,7 @@ impl Part {
         self.facts.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Returns what the part and those below it say.
+    /// Returns the facts of this part and of all parts below it.
     fn all_facts(&self) -> Vec<(&str, &str)> {
         let own = self.facts.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         own.chain(self.children.iter().flat_map(Self::all_facts)).collect()
@@ -61,7 +62,7 @@ impl Part {
         self.all_facts().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// Raises the widths of columns to those of the part's lines.
+    /// Increases `widths` where lines of this part have wider columns.
     fn widen(&self, widths: &mut [usize; 2]) {
         for row in self.rows.iter().filter(|row| !row.middle.is_empty() || !row.right.is_empty()) {
             let of_row = [row.label.chars().count(), row.middle.chars().count()];
@@ -73,7 +74,7 @@ impl Part {
     }
 }
 
-/// Shortens a text that is wider than a column.
+/// Truncates a text that is wider than a column.
 pub(super) fn fitted(text: &str) -> String {
     if text.chars().count() <= COLUMN {
         return text.to_owned();
@@ -81,7 +82,7 @@ pub(super) fn fitted(text: &str) -> String {
     text.chars().take(COLUMN - 3).collect::<String>() + "..."
 }
 
-/// Returns the lines of a trace.
+/// Returns the text of a part and all parts below it.
 pub(super) fn lines(part: &Part) -> String {
     let mut widths = [0, 0];
     part.widen(&mut widths);
@@ -93,7 +94,7 @@ pub(super) fn lines(part: &Part) -> String {
     text
 }
 
-/// Writes the lines of a part below its head.
+/// Appends the lines of a part, without its head, to `text`.
 fn below(part: &Part, indent: &str, widths: [usize; 2], text: &mut String) {
     for row in &part.rows {
         let line = format!(
@@ -122,7 +123,7 @@ fn below(part: &Part, indent: &str, widths: [usize; 2], text: &mut String) {
     }
 }
 
-/// Returns a part in which children of the same shape are summarised.
+/// Returns a copy of a part in which similar children are summarised.
 pub(super) fn summarised(part: &Part) -> Part {
     let mut shapes: Vec<(Vec<&str>, Vec<&Part>)> = Vec::new();
     for child in &part.children {
@@ -134,7 +135,7 @@ pub(super) fn summarised(part: &Part) -> Part {
     }
     let mut children = Vec::new();
     for (_, parts) in shapes {
-        // A summary of one part would be no shorter than the part.
+        // A summary of a single part would be as long as the part.
         let shown = if parts.len() > SHOWN + 1 { SHOWN } else { parts.len() };
         children.extend(parts.iter().take(shown).map(|child| summarised(child)));
         if parts.len() > shown {
@@ -144,7 +145,7 @@ pub(super) fn summarised(part: &Part) -> Part {
     Part { children, ..part.clone() }
 }
 
-/// Describes in what parts of the same shape differ, of which the first `shown` are shown.
+/// Names the facts in which similar parts differ. The first `shown` parts are shown in full.
 fn summary(parts: &[&Part], shown: usize) -> String {
     let facts: Vec<_> = parts.iter().map(|part| part.all_facts()).collect();
     let mut names: Vec<String> = Vec::new();

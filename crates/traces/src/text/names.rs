@@ -1,17 +1,17 @@
-//! Short names of tables and actions.
+//! Short names of tables and actions, for the text.
 
 use crate::Trace;
 use protos::trace::{Action, Event, Node, event::Kind, node::Next};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The short names of a trace's tables and actions: the last parts of their names, where these are
-/// unambiguous.
+/// The short names of the tables and actions in a trace. A short name is the last component of the
+/// full name, if it is unambiguous.
 pub(super) struct Short {
     tables: BTreeMap<String, String>,
     actions: BTreeMap<String, String>,
 }
 
-/// The full names of a trace's tables and actions.
+/// The full names of the tables and actions in a trace.
 #[derive(Default)]
 struct Found {
     tables: BTreeSet<String>,
@@ -88,7 +88,8 @@ impl Found {
     }
 }
 
-/// Maps names to their last parts. Names with the same last part stay as they are.
+/// Maps each name to its last component. A name whose last component is not unique is mapped to
+/// itself.
 fn shortened(names: BTreeSet<String>) -> BTreeMap<String, String> {
     let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
     let mut uses: BTreeMap<String, usize> = BTreeMap::new();

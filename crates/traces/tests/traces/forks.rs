@@ -6,7 +6,9 @@ use crate::support::{
 };
 use ir::Location;
 use ir::bits::Bits;
-use pipeline::{AtQueues, Checkpoint, Core, Detail, Event, Output, RunError, Selection, Switch};
+use pipeline::{
+    AtQueues, Checkpoint, ControlChanges, Core, Detail, Event, Output, RunError, Selection, Switch,
+};
 use std::time::Duration;
 use traces::{Arrival, Recorder, Trace, Traceable, all_outcomes};
 
@@ -55,6 +57,10 @@ impl Traceable for Whole {
         Some(&self.0)
     }
 
+    fn changes(&self) -> Option<ControlChanges> {
+        None
+    }
+
     fn process(&mut self, arrival: Arrival<'_>) -> Result<Vec<Output>, RunError> {
         Traceable::process(&mut self.0, arrival)
     }
@@ -91,6 +97,10 @@ impl Traceable for Counting {
 
     fn program(&self) -> Option<&Core> {
         Some(&self.switch)
+    }
+
+    fn changes(&self) -> Option<ControlChanges> {
+        None
     }
 
     fn process(&mut self, arrival: Arrival<'_>) -> Result<Vec<Output>, RunError> {

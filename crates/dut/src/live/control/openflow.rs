@@ -1,5 +1,5 @@
-//! The control channel over OpenFlow. A request is flow-mods with a barrier, and its answer is the
-//! barrier reply.
+//! The control channel over OpenFlow. A request consists of flow-mods and a barrier request, and
+//! its answer is the barrier reply.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,20 +13,20 @@ use crate::flows::{FlowEntry, Selector};
 use crate::session::{OpenFlowChannel, Reply, refused};
 use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
-/// The pause between two looks for an answer while no packets are sent.
+/// The pause between two checks for an answer while no packets are sent.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// An OpenFlow switch, with the flows that it may have because of the measurement.
+/// An OpenFlow switch, with the flows that the measurement may have inserted into it.
 pub(crate) struct OpenFlowControl<'a> {
     channel: &'a mut OpenFlowChannel,
     entries: BTreeMap<Selector, FlowEntry>,
     request: Option<Request>,
     moments: Moments,
-    /// The reading before the last look for an answer.
+    /// The clock reading before the last check for an answer.
     looked: Moment,
 }
 
-/// A request that waits for its answer.
+/// An unanswered request.
 struct Request {
     /// The transaction id of the first flow-mod.
     first: Xid,
@@ -47,12 +47,13 @@ impl<'a> OpenFlowControl<'a> {
         }
     }
 
-    /// Returns the channel, for other messages than flow-mods.
+    /// Returns the channel, through which other messages than flow-mods can be sent.
     pub(crate) fn channel(&mut self) -> &mut OpenFlowChannel {
         self.channel
     }
 
-    /// Looks for the answer once. Returns an error if the switch refuses a flow-mod.
+    /// Checks once whether the request is answered. Returns an error if the switch refuses a
+    /// flow-mod.
     fn look(&mut self) -> Result<bool, DutError> {
         let Some(Request { first, barrier, .. }) = self.request else { return Ok(false) };
         let mut is_answered = false;

@@ -16,32 +16,35 @@ use crate::poll::poll_once;
 use crate::session::{read_entities, refused_write, wire, write_updates};
 use crate::window::{BatchAtomicity, Operation, TIMEOUT};
 
-/// The number of calls of [`Request::turn`] after which a request is taken to be in the socket. An
-/// answer that a call sees is taken to have arrived at most this number of calls earlier.
+/// The number of calls of [`Request::turn`] after which the connection has certainly written a
+/// request to its socket. Likewise, an answer that a call sees arrived at most this number of calls
+/// earlier.
 const TURNS: usize = 4;
 
-/// A Write request whose answer has not arrived.
+/// A Write request that is not answered yet.
 type Call = Pin<Box<dyn Future<Output = Result<(), WriteError>>>>;
 
-/// A P4Runtime switch, with the entries that it may have because of the measurement.
+/// A P4Runtime switch, with the entries that the measurement may have inserted into it.
 pub(crate) struct P4RuntimeControl {
     client: Client,
-    /// The entries of this measurement, in the order of their insertion.
+    /// The entries that this measurement has inserted, in the order of insertion.
     entries: Vec<v1::TableEntry>,
-    /// The identities of the entries that the switch had before, table and key.
+    /// The entries that the switch had before the measurement, each identified by its table and
+    /// key.
     before: HashSet<(u32, Vec<u8>)>,
     tables: Vec<u32>,
-    /// The identities of the entries that the request deletes.
+    /// The entries that the request deletes, each identified by its table and key.
     deleted: HashSet<(u32, Vec<u8>)>,
     request: Request,
 }
 
-/// A Write request that is polled, and the moments at which it was sent and answered.
+/// A Write request that is polled between packets, with the times at which it was sent and
+/// answered.
 struct Request {
-    /// The call; `None` once it is answered.
+    /// The call of the RPC; `None` once it is answered.
     call: Option<Call>,
     moments: Moments,
-    /// The readings at the beginning of the latest turns, the oldest first.
+    /// The clock readings at the beginning of the latest calls of `turn`, the oldest first.
     readings: [Moment; TURNS],
     turns: usize,
 }
@@ -51,8 +54,8 @@ impl Request {
         Self { call, moments: Moments::default(), readings: [Moment(0); TURNS], turns: 0 }
     }
 
-    /// Looks once whether the request was answered; the first look sends it. Returns whether this
-    /// look saw the answer.
+    /// Checks once whether the request is answered; the first check sends it. Returns whether this
+    /// check saw the answer.
     async fn turn(&mut self, now: &dyn Fn() -> Moment) -> Result<bool, DutError> {
         let Some(call) = &mut self.call else { return Ok(false) };
         let reading = now();
@@ -95,7 +98,8 @@ impl Request {
 }
 
 impl P4RuntimeControl {
-    /// Reads the entries that the switch has in these tables before the measurement.
+    /// Opens the control channel, and reads the entries that the switch has in these tables before
+    /// the measurement.
     pub(crate) async fn read(client: Client, tables: Vec<u32>) -> Result<Self, DutError> {
         let mut control = Self {
             client,
@@ -109,12 +113,12 @@ impl P4RuntimeControl {
         Ok(control)
     }
 
-    /// Returns whether the switch had an entry with the key of this one before the measurement.
+    /// Returns whether the switch had an entry with the same key before the measurement.
     pub(crate) fn was_there(&self, entry: &v1::TableEntry) -> bool {
         self.before.contains(&identity(entry))
     }
 
-    /// Notes that entries were deleted.
+    /// Records that entries were deleted.
     fn remove(&mut self, gone: &HashSet<(u32, Vec<u8>)>) {
         self.entries.retain(|entry| !gone.contains(&identity(entry)));
     }
@@ -211,7 +215,7 @@ impl Control for P4RuntimeControl {
     }
 }
 
-/// Makes an update of an entry. A deletion has only the key.
+/// Returns the message that updates an entry. For a deletion it contains only the entry's key.
 fn update(operation: Operation, entry: &v1::TableEntry) -> v1::Update {
     let mut entry = entry.clone();
     let kind = match operation {
@@ -235,8 +239,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the moments between which a request was sent and answered, if the answer is seen on
-    /// the turn with this number. Each turn and each reading of the clock takes one nanosecond.
+    /// Returns the times between which a request was sent and answered, if the call of `turn` with
+    /// this number sees the answer. Each call and each clock reading takes one nanosecond.
     fn spans(answered: usize) -> (Span, Span) {
         let clock = Cell::new(0);
         let now = || Moment(clock.replace(clock.get() + 1));
@@ -253,7 +257,8 @@ mod tests {
         (request.expect("a request"), answer.expect("an answer"))
     }
 
-    /// The first turn only begins to send the request, which may still be in memory on the next.
+    /// The first call of `turn` only begins to send the request, which may still be in memory at
+    /// the next call.
     #[test]
     fn the_span_of_a_request_ends_when_it_was_certainly_sent() {
         for answered in 0..3 * TURNS {

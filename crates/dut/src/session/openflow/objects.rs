@@ -1,4 +1,4 @@
-//! Meters and groups of an OpenFlow 1.3 switch.
+//! Reads and changes the meters and groups of an OpenFlow 1.3 switch.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::window::TIMEOUT;
 
 impl OpenFlowChannel {
     /// Sends a message of OpenFlow 1.3 and a barrier request, and waits for the barrier reply.
-    /// Returns an error if the switch refuses the message.
+    /// Returns an error that mentions `what` if the switch refuses the message.
     pub(crate) fn carry_out(
         &mut self,
         what: &'static str,
@@ -75,7 +75,7 @@ impl OpenFlowChannel {
     }
 }
 
-/// Returns a request that OpenFlow 1.0 does not have. To such a switch, another one is sent.
+/// Returns a request that exists in OpenFlow 1.3 only. The part for OpenFlow 1.0 is a placeholder.
 fn of_v1_3(what: &'static str, v1_3: v1_3::MultipartRequestBody) -> Wanted {
     Wanted { what, v1_0: v1_0::StatsRequestBody::Desc, v1_3 }
 }

@@ -1,6 +1,6 @@
-//! Further connections of the switch, each of which is that of another controller. All have the role
-//! "equal", which a connection has as long as its controller asks for no other (OpenFlow 1.3.5,
-//! section 6.3.5).
+//! Further connections of an OpenFlow switch, each of which stands for another controller. All have
+//! the role "equal", which a connection keeps until its controller requests another one (OpenFlow
+//! 1.3.5, section 6.3.5).
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -13,8 +13,8 @@ use crate::error::DutError;
 use crate::window::{Phase, Refusal, Sent, Shape, Work};
 
 impl OpenFlowChannel {
-    /// Waits until the switch has `count` connections, for each at most `patience`. Returns why it
-    /// has fewer; `None` if it has as many.
+    /// Waits until the switch has `count` connections. Gives up if none is added for `patience`.
+    /// Returns the reason why there are fewer; `None` if there are as many.
     pub(crate) fn accept_others(
         &mut self,
         count: usize,
@@ -52,12 +52,12 @@ impl OpenFlowChannel {
         Ok(None)
     }
 
-    /// Lets `count` connections send the requests of the next series.
+    /// Sets the number of connections over which the next series of requests is sent.
     pub(crate) fn activate(&mut self, count: usize) {
         self.active = count.clamp(1, self.others.len() + 1);
     }
 
-    /// Closes all connections but the first.
+    /// Closes all connections except the first.
     pub(crate) fn disconnect_others(&mut self) {
         self.active = 1;
         for other in self.others.drain(..) {
@@ -65,7 +65,7 @@ impl OpenFlowChannel {
         }
     }
 
-    /// Answers what the switch asks over idle connections, such as whether they still exist.
+    /// Answers requests that the switch sends over idle connections, such as echo requests.
     pub(super) fn tend_others(&mut self) -> Result<(), DutError> {
         for other in &mut self.others {
             other.look(&mut |_| {})?;
@@ -74,8 +74,8 @@ impl OpenFlowChannel {
         Ok(())
     }
 
-    /// Sends the requests of a series over all active connections at the same time, each in a thread
-    /// of its own.
+    /// Sends the requests of a series over all active connections at the same time, with one thread
+    /// per connection.
     pub(super) fn send_together(
         &mut self,
         work: Work<'_>,
@@ -113,12 +113,13 @@ impl OpenFlowChannel {
         Ok(Sent { phase: Phase::at_once(phases), unsent })
     }
 
-    /// Notes that the switch has `count` flows of this measurement which no series has inserted.
+    /// Notes that `count` flows of this measurement are in the switch which no series of requests
+    /// has inserted.
     pub(crate) fn set_aside(&mut self, count: usize) {
         self.accepted += count as u64;
     }
 
-    /// Notes that flows which no series has inserted were deleted.
+    /// Notes that `count` flows were deleted which no series of requests had inserted.
     pub(crate) fn take_back(&mut self, count: usize) {
         self.accepted = self.accepted.saturating_sub(count as u64);
     }

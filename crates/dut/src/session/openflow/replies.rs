@@ -1,4 +1,4 @@
-//! Barrier replies and errors, and the requests of a series to which they belong.
+//! Matches barrier replies and errors of an OpenFlow switch with the requests that they answer.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use crate::window::{Answered, Phase, Refusal};
 /// A message of the switch that concerns a measurement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// The barrier reply with this transaction id.
+    /// The reply to the barrier request with this transaction id.
     Barrier(Xid),
-    /// An error about the message with this transaction id.
+    /// An error that the message with this transaction id caused.
     Error(Xid, Refusal),
-    /// A packet-in with a packet of a measurement.
+    /// A packet-in that contains a packet of a measurement, which this tag identifies.
     PacketIn(Tag),
-    /// A flow entry was removed.
+    /// A notification that a flow entry was removed.
     FlowRemoved {
-        /// The match of the flow entry.
+        /// The match of the removed flow entry.
         matching: ReportedMatch,
-        /// The timeout for which it was removed; `None` for another reason.
+        /// The timeout that caused the removal; `None` for another cause.
         reason: Option<Timer>,
     },
 }
 
 impl Reply {
-    /// Reads a message. Returns `None` for messages that concern no measurement.
+    /// Parses a message. Returns `None` if it does not concern a measurement.
     pub(super) fn of(version: Version, frame: &[u8]) -> Option<Self> {
         let header = Header::new_checked(frame).ok()?;
         let kind = header.message_type();
@@ -51,7 +51,7 @@ impl Reply {
     }
 }
 
-/// Reads a flow-removed message.
+/// Parses a flow-removed message.
 fn flow_removed(version: Version, frame: &[u8]) -> Option<Reply> {
     let (matching, is_idle, is_hard) = match version {
         Version::V1_0 => {
@@ -82,7 +82,7 @@ fn flow_removed(version: Version, frame: &[u8]) -> Option<Reply> {
     Some(Reply::FlowRemoved { matching, reason })
 }
 
-/// Returns the types of the barrier request and of its reply.
+/// Returns the message types of the barrier request and of the barrier reply, in this order.
 pub(super) fn barrier_types(version: Version) -> [MessageType; 2] {
     match version {
         Version::V1_0 => [v1_0::Message::BarrierRequest, v1_0::Message::BarrierReply]
@@ -92,7 +92,7 @@ pub(super) fn barrier_types(version: Version) -> [MessageType; 2] {
     }
 }
 
-/// Reads the type and the code of an error message.
+/// Reads the error type and code from an error message.
 pub(super) fn refusal(version: Version, header: &Header<&[u8]>) -> Refusal {
     let [kind, code] = match header.body() {
         // Both versions have type and code at these offsets.
@@ -107,13 +107,13 @@ pub(super) fn refusal(version: Version, header: &Header<&[u8]>) -> Refusal {
     }
 }
 
-/// The messages that barrier replies have confirmed.
+/// How far barrier replies have confirmed the messages of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Confirmed {
     /// The transaction id of the latest barrier request that was answered.
     barrier: Option<Xid>,
-    /// The number of errors about messages before that barrier request. They should have come
-    /// before its reply.
+    /// The number of errors that arrived after the barrier reply which confirms the message that
+    /// caused them. They should have come before it.
     pub(super) late_errors: u64,
 }
 
@@ -131,10 +131,10 @@ impl Confirmed {
     }
 }
 
-/// A request that waits for its barrier reply.
+/// A request whose barrier reply has not arrived.
 pub(super) struct Flying<'a> {
-    /// The transaction id of the first flow-mod. Those of the others and that of the barrier
-    /// request follow.
+    /// The transaction id of the request's first flow-mod. Those of its other flow-mods and of its
+    /// barrier request follow.
     pub(super) first: u32,
     pub(super) numbers: &'a [EntryNumber],
     pub(super) sent: Duration,
@@ -142,7 +142,8 @@ pub(super) struct Flying<'a> {
 }
 
 impl Flying<'_> {
-    /// Returns the position of the flow-mod with a transaction id.
+    /// Returns the position in the request of the flow-mod with this transaction id; `None` if the
+    /// request does not contain it.
     fn position(&self, xid: Xid) -> Option<usize> {
         let position = usize::try_from(xid.0.checked_sub(self.first)?).ok()?;
         (position < self.numbers.len()).then_some(position)
@@ -153,14 +154,14 @@ impl Flying<'_> {
     }
 }
 
-/// The requests of one series, and what became of them.
+/// The requests of one series that were sent, with their answers.
 #[derive(Default)]
 pub(super) struct Series<'a> {
     pub(super) phase: Phase,
     pub(super) flying: VecDeque<Flying<'a>>,
-    /// The requests that were answered, in the order of [`Phase::calls`].
+    /// The answered requests, in the order of [`Phase::calls`].
     ended: Vec<Flying<'a>>,
-    /// The first entry that the switch refused.
+    /// The entry of the first update that the switch refused.
     pub(super) refused: Option<EntryNumber>,
     pub(super) failure: Option<DutError>,
 }
@@ -197,7 +198,8 @@ impl Series<'_> {
         }
     }
 
-    /// Corrects the record of a request about which an error came after its barrier reply.
+    /// Counts an update as refused although its request was already answered, because an error
+    /// about it arrived after the barrier reply.
     fn note_late(&mut self, xid: Xid) {
         let ended = self.ended.iter().enumerate();
         let mut found = ended.filter_map(|(call, one)| {
@@ -213,7 +215,7 @@ impl Series<'_> {
     }
 }
 
-/// Returns the error for a request that the switch refused.
+/// Returns the error for a request that the switch refused. `what` names the kind of request.
 pub(crate) fn refused(what: &'static str, refusal: &Refusal) -> DutError {
     DutError::Request { what, cause: format!("{} ({})", refusal.code, refusal.message) }
 }

@@ -1,4 +1,4 @@
-//! The statistics that a switch reports about its flows, tables and ports.
+//! Reads the statistics that an OpenFlow switch reports about its flows, tables and ports.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,18 +13,19 @@ use crate::error::DutError;
 use crate::flows::{FlowEntry, FlowIdentity, PRIORITY, ReportedMatch};
 use crate::window::TIMEOUT;
 
-/// The time that a switch has to list flows which it has accepted, and to delete others.
+/// The time within which a switch must list the flows that it has accepted and no longer list those
+/// that it has deleted.
 const LISTED: Duration = Duration::from_secs(1);
-/// The pause between two looks at the flows of a switch.
+/// The pause between two requests for the list of flows.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A flow entry that the switch reports.
+/// A flow entry that the switch lists.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ReportedFlow {
     table: u8,
     pub(super) priority: u16,
     pub(super) matching: ReportedMatch,
-    /// Whether the entry has no timeout.
+    /// Whether the entry has no timeout, so that it stays until it is deleted.
     is_permanent: bool,
 }
 
@@ -34,17 +35,17 @@ impl ReportedFlow {
     }
 }
 
-/// The largest number of parts of an answer, each of which has at most 64 KiB. A switch with a
-/// million flows sends about 1,500.
+/// The largest number of parts that an answer may consist of. A part has at most 64 KiB, and a
+/// switch with a million flows sends about 1,500 of them.
 const MAX_PARTS: usize = 1 << 15;
 
-/// A part of the answer to a request for statistics.
+/// One part of the answer to a request for statistics.
 pub(super) enum Statistics {
     V1_0(v1_0::StatsReplyBody),
     V1_3(v1_3::MultipartReplyBody),
 }
 
-/// A request for statistics, as each version states it.
+/// A request for statistics, as each OpenFlow version expresses it.
 pub(super) struct Wanted {
     pub(super) what: &'static str,
     pub(super) v1_0: v1_0::StatsRequestBody,
@@ -52,20 +53,34 @@ pub(super) struct Wanted {
 }
 
 impl OpenFlowChannel {
-    /// Returns the number of flows of this measurement that the switch accepted and does not list,
-    /// although it had a second for them.
+    /// Returns the number of flows of this measurement that the switch accepted but does not list.
+    /// The switch has a second to list them.
     pub(crate) fn missing(&mut self) -> Result<u64, DutError> {
+        self.settled(u64::saturating_sub)
+    }
+
+    /// Returns by how many flows of this measurement the list of the switch is too long or too
+    /// short. It is too long if the switch loses deletions. The switch has a second to update the
+    /// list.
+    pub(crate) fn wrong(&mut self) -> Result<u64, DutError> {
+        self.settled(u64::abs_diff)
+    }
+
+    /// Compares the number of flows that the switch accepted with the number that it lists, with
+    /// the function `difference`. Repeats this for a second unless the difference is zero. Returns
+    /// the last difference.
+    fn settled(&mut self, difference: fn(u64, u64) -> u64) -> Result<u64, DutError> {
         let begin = Instant::now();
         loop {
-            let missing = self.accepted.saturating_sub(self.own()?);
-            if missing == 0 || begin.elapsed() > LISTED {
-                return Ok(missing);
+            let found = difference(self.accepted, self.own()?);
+            if found == 0 || begin.elapsed() > LISTED {
+                return Ok(found);
             }
             std::thread::sleep(PAUSE);
         }
     }
 
-    /// Returns the number of flows of this measurement in the switch.
+    /// Returns the number of flows of this measurement that the switch lists.
     fn own(&mut self) -> Result<u64, DutError> {
         if self.version() == Version::V1_0 {
             // OpenFlow 1.0 cannot select flows by their cookie.
@@ -91,7 +106,7 @@ impl OpenFlowChannel {
         Ok(count)
     }
 
-    /// Returns the flows among `flows` that this measurement has inserted.
+    /// Returns those of `flows` that this measurement has inserted.
     fn own_of<'a>(&'a self, flows: &'a [ReportedFlow]) -> impl Iterator<Item = &'a ReportedFlow> {
         let maker = &self.maker;
         flows.iter().filter(move |flow| {
@@ -107,9 +122,11 @@ impl OpenFlowChannel {
     }
 
     /// Returns the number of flows of the measurement that are still in the switch. If there are
-    /// none, returns minus the number of flows without timeouts that have disappeared since the
-    /// measurement began. A switch has a second to delete flows, since its barrier replies may come
-    /// early.
+    /// none, returns the negated number of permanent flows that have disappeared since the
+    /// measurement began.
+    ///
+    /// The switch has a second to delete flows, since a barrier reply may come before the deletion
+    /// takes effect.
     pub(crate) fn difference(&mut self) -> Result<i64, DutError> {
         let begin = Instant::now();
         loop {
@@ -125,7 +142,7 @@ impl OpenFlowChannel {
         }
     }
 
-    /// Reads all flows, and returns their number.
+    /// Reads all flows of the switch, and returns their number.
     pub(crate) fn read(&mut self) -> Result<usize, DutError> {
         let mut count = 0;
         self.statistics(all_flows(), &mut |part| {
@@ -197,8 +214,8 @@ impl OpenFlowChannel {
         Ok(CountRequest { xid, identity, packets: None })
     }
 
-    /// Looks once for the answer to a request, and returns the number of packets that the switch
-    /// has counted. Returns `None` if the answer has not arrived.
+    /// Checks once whether the request is answered, and returns the number of packets that the flow
+    /// entry has counted. Returns `None` if the answer has not arrived.
     ///
     /// # Errors
     /// Returns an error if the switch refuses the request, or does not list the flow entry.
@@ -234,7 +251,7 @@ impl OpenFlowChannel {
         }
     }
 
-    /// Returns the number of entries that the table can hold.
+    /// Requests the number of entries that the table can hold, and waits for it.
     pub(super) fn ask_size(&mut self) -> Result<Option<u64>, DutError> {
         let (mut size, own) = (None, self.table());
         let wanted = Wanted {
@@ -281,7 +298,7 @@ impl OpenFlowChannel {
         Ok(description.map(|parts| plain(parts.join(", "))))
     }
 
-    /// Returns the numbers of the switch's ports.
+    /// Requests the numbers of the switch's ports, and waits for them.
     pub(super) fn ask_ports(&mut self) -> Result<Vec<u32>, DutError> {
         let mut ports: Vec<PortNumber> = Vec::new();
         match self.version() {
@@ -325,7 +342,8 @@ impl OpenFlowChannel {
         xid
     }
 
-    /// Requests statistics, and passes each part of the answer to `take`.
+    /// Requests statistics, and passes each part of the answer to `take`. Waits until the answer is
+    /// complete.
     pub(super) fn statistics(
         &mut self,
         wanted: Wanted,
@@ -350,8 +368,8 @@ impl OpenFlowChannel {
         })
     }
 
-    /// Sends what waits to be sent, and passes messages with a transaction id to `take` until it
-    /// returns true.
+    /// Sends what is still unsent, and passes each message with the transaction id `xid` to `take`
+    /// until `take` returns true.
     fn exchange(
         &mut self,
         what: &'static str,
@@ -393,11 +411,11 @@ impl OpenFlowChannel {
     }
 }
 
-/// A request for the packets of a flow entry that waits for its answer.
+/// An unanswered request for the packet count of a flow entry.
 pub(crate) struct CountRequest {
     xid: Xid,
     identity: FlowIdentity,
-    /// The packets of the flow entry, once it is listed.
+    /// The packet count of the flow entry, once a part of the answer contains it.
     packets: Option<u64>,
 }
 
@@ -427,7 +445,7 @@ impl CountRequest {
     }
 }
 
-/// Reads a part of an answer. Returns it with whether it is the last one.
+/// Parses a part of an answer. Also returns whether it is the last part.
 fn part(
     version: Version,
     frame: &[u8],

@@ -10,17 +10,18 @@ use crate::session::{OpenFlowChannel, Reply, refused};
 use crate::tag::Tag;
 use crate::window::Operation;
 
-/// The number of bytes that wait to be sent from which on no further packet-out is made.
+/// The number of unsent bytes above which no further packet-out is made.
 const BACKLOG: usize = 1 << 20;
 
 /// An OpenFlow switch.
 pub(in crate::slow_path) struct OpenFlowControl<'a> {
     channel: &'a mut OpenFlowChannel,
-    /// The port by which packets of the controller leave.
+    /// The port by which the controller makes the switch send packets.
     egress: u32,
-    /// The transaction id of the first message whose errors end the measurement.
+    /// The transaction id of the first message of this measurement. An error about it, or about a
+    /// later message, ends the measurement.
     first: Xid,
-    /// The transaction id of the barrier request behind the update that was begun last.
+    /// The transaction id of the barrier request that follows the update sent last.
     barrier: Option<Xid>,
     is_answered: bool,
 }

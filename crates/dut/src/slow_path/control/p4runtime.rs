@@ -1,5 +1,5 @@
-//! The control channel over P4Runtime: an update is a Write request, and packets of the switch and
-//! to it are messages of the stream.
+//! The control channel over P4Runtime. An update is a Write request, and packets to and from the
+//! controller are messages of the stream.
 
 use std::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::window::{BatchAtomicity, Operation};
 pub(in crate::slow_path) struct P4RuntimeControl<'a> {
     updates: &'a mut live::P4RuntimeControl,
     stream: Stream<'a>,
-    /// The metadata of packets of the controller.
+    /// The metadata that is sent with each packet-out, such as the egress port.
     metadata: &'a [v1::PacketMetadata],
     clock: Instant,
     messages: Vec<Message>,
@@ -86,10 +86,10 @@ impl Control for P4RuntimeControl<'_> {
     }
 }
 
-/// The default entry of a table, which a measurement replaces and puts back.
+/// The default entry of a table, which a measurement replaces and then restores.
 pub(in crate::slow_path) struct DefaultEntry {
     client: Client,
-    /// The entry that the switch had before.
+    /// The default entry that the table had before the measurement.
     before: v1::TableEntry,
 }
 
@@ -117,8 +117,8 @@ impl DefaultEntry {
         Ok(v1::TableEntry { action, ..of_table(self.before.table_id) })
     }
 
-    /// Puts the entry back. Without an action, the table gets the default action of the program
-    /// (P4Runtime 1.5, section 9.1.2).
+    /// Restores the earlier default entry. If that had no action, the table gets the default action
+    /// of the program (P4Runtime 1.5, section 9.1.2).
     pub(in crate::slow_path) async fn restore(
         mut self,
         updates: &mut live::P4RuntimeControl,
@@ -131,7 +131,7 @@ impl DefaultEntry {
     }
 }
 
-/// Returns the entry that selects the default entry of a table.
+/// Returns the entry that selects the default entry of a table in a request.
 fn of_table(table_id: u32) -> v1::TableEntry {
     v1::TableEntry { table_id, is_default_action: true, ..Default::default() }
 }

@@ -1,5 +1,5 @@
-//! Updates of cells of counters, meters and registers, of value sets, digests, and the counters and
-//! meters of entries.
+//! Generates updates of the cells of counters, meters and registers, of value sets and digests, and
+//! of direct counters and meters of entries.
 
 use bytes::Bytes;
 use protos::v1::{self, digest_entry, p4_data};
@@ -11,13 +11,14 @@ use crate::fuzz::normal::only_key;
 use crate::fuzz::scope::Scope;
 use crate::subject::{Array, Counts, Marker, Subject, Table, ValueSet, Width};
 
-/// The first of the idle timeouts of entries, which are so long that none passes.
+/// The shortest idle timeout of generated entries, in nanoseconds. It is so long that no entry
+/// expires during a run.
 const LONG_NS: i64 = 12_345_678_901_234;
-/// The most members of a value set.
+/// The largest number of members of a generated value set.
 const MOST_MEMBERS: i64 = 6;
 
-/// Returns the arrays, value sets, digests and tables with direct resources among the parts of the
-/// state that are written.
+/// Returns what can be updated in these parts of the state: arrays, value sets, digests, and tables
+/// with direct counters or meters.
 pub(super) fn subjects<'a>(subject: &'a Subject, scopes: &[Scope]) -> Vec<Subjects<'a>> {
     let has_resource =
         |table: &Table| subject.counts(table).is_some() || subject.marker(table).is_some();
@@ -135,7 +136,8 @@ impl Generator<'_> {
         self.any_type(is_there)(v1::DigestEntry { digest_id, config: Some(config) }.into())
     }
 
-    /// Returns an update of the counter or the meter of an entry, which may not be there.
+    /// Generates an update of the direct counter or the direct meter of an entry, which need not
+    /// exist.
     pub(super) fn direct_update(&mut self, table: &Table, model: &Model) -> v1::Update {
         let key = self.key(table, model);
         let mut entry = only_key(&key);
@@ -172,7 +174,8 @@ impl Generator<'_> {
         self.modification(entity)
     }
 
-    /// Gives an entry counts, a meter and an idle timeout, if its table has these.
+    /// Adds counts, a meter configuration and an idle timeout to an entry, each at random if the
+    /// table supports it.
     pub(super) fn add_resources(&mut self, table: &Table, entry: &mut v1::TableEntry) {
         if let Some(counts) = self.subject.counts(table)
             && self.random.u8(..3) == 0
@@ -189,7 +192,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns a configuration that a meter has to accept.
+    /// Generates a configuration that a meter with this algorithm must accept.
     pub(super) fn meter_config(&mut self, marker: Marker) -> v1::MeterConfig {
         let cir = 1000 * i64::from(self.random.u8(1..4));
         let cburst = 2000 * i64::from(self.random.u8(1..4));
@@ -201,7 +204,7 @@ impl Generator<'_> {
         v1::MeterConfig { cir, cburst, pir, pburst, eburst: if has_excess { 500 } else { 0 } }
     }
 
-    /// Returns a configuration that a meter has to refuse.
+    /// Generates a configuration that a meter with this algorithm must refuse.
     pub(super) fn wrong_meter_config(&mut self, marker: Option<Marker>) -> v1::MeterConfig {
         let marker = marker.unwrap_or(Marker::TwoRateThree);
         let config = self.meter_config(marker);
@@ -213,7 +216,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns counts of what a counter counts.
+    /// Generates counts of the units that a counter counts.
     fn counts(&mut self, counts: Counts) -> v1::CounterData {
         let packets = i64::from(self.random.u8(..5));
         v1::CounterData {
@@ -222,12 +225,12 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns an identifier, in one of 24 cases one that no object has.
+    /// Returns the identifier `id`, or in one of 24 cases an identifier that no object has.
     fn id(&mut self, id: u32) -> u32 {
         if self.random.u8(..24) == 0 { self.subject.unused_id(id) } else { id }
     }
 
-    /// Returns the index of a cell, none for all cells, or one that the array does not have.
+    /// Generates the index of a cell, `None` for all cells, or an index that is outside the array.
     fn index(&mut self, array: Scope, size: i64) -> Option<v1::Index> {
         let cells = array.cells(self.subject);
         let index = match (self.random.u8(..16), cells) {
@@ -240,7 +243,8 @@ impl Generator<'_> {
         Some(v1::Index { index })
     }
 
-    /// Returns an update of what is always there, which can only be modified.
+    /// Generates an update of an entity that always exists. In eight of ten cases its type is
+    /// `MODIFY`, the only valid one.
     fn modification(&mut self, entity: v1::Entity) -> v1::Update {
         match self.random.u8(..10) {
             0 => insert(entity),

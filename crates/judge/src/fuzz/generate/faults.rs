@@ -1,4 +1,4 @@
-//! The faults of updates of entries.
+//! Generates invalid updates of entries.
 
 use bytes::Bytes;
 use protos::v1::{
@@ -10,8 +10,8 @@ use crate::entities::too_large;
 use crate::subject::{Key, Table};
 
 impl Generator<'_> {
-    /// Returns an update with one fault. The kinds of faults are those that found most defects of
-    /// switches in SwitchV (SIGCOMM 2022).
+    /// Makes an update invalid by introducing one fault. The kinds of faults are those that
+    /// revealed most defects of switches in SwitchV (SIGCOMM 2022).
     pub(super) fn damaged(&mut self, table: &Table, mut update: v1::Update) -> v1::Update {
         let Some(v1::Entity { entity: Some(Kind::TableEntry(entry)) }) = &mut update.entity else {
             return update;
@@ -49,8 +49,8 @@ impl Generator<'_> {
         update
     }
 
-    /// Adds a direct resource that the table does not have, or a wrong one, or an idle timeout where
-    /// there are none.
+    /// Adds something invalid to an entry: a direct counter or meter that the table does not have
+    /// or whose value is invalid, or an idle timeout that the table does not support.
     fn damage_resources(&mut self, table: &Table, entry: &mut v1::TableEntry) {
         match (self.random.u8(..3), self.subject.marker(table)) {
             (0, _) if self.subject.counts(table).is_none() => {

@@ -1,4 +1,5 @@
-//! Updates that break exactly one part of a constraint of the program.
+//! Generates near misses: updates that violate exactly one part of a constraint of the program and
+//! are valid otherwise.
 
 use constraints::Goal;
 use protos::v1::{self, entity::Entity as Kind, table_action, update::Type};
@@ -9,8 +10,8 @@ use crate::fuzz::model::Model;
 use crate::subject::{Action, Restriction, Table};
 
 impl Generator<'_> {
-    /// Returns an update like another one, but which breaks one part of the constraint of the table
-    /// or of its action; `None` if there is none.
+    /// Returns an update similar to `like` that violates exactly one part of the constraint on its
+    /// table or action. Returns `None` if there is no such constraint.
     pub(super) fn near_miss(
         &mut self,
         table: &Table,
@@ -37,8 +38,8 @@ impl Generator<'_> {
         Some(v1::Update { entity: Some(of_entry(&entry)), ..like.clone() })
     }
 
-    /// Returns an update, in one of six cases with a key that breaks one part of the constraint of
-    /// the table.
+    /// Returns `update`, or in one of six cases an update whose key violates one part of the
+    /// table's constraint.
     pub(super) fn sometimes_near(&mut self, table: &Table, update: v1::Update) -> v1::Update {
         let restriction = table.restriction.as_ref().filter(|_| self.random.u8(..6) == 0);
         let entity = update.entity.as_ref().and_then(|entity| entity.entity.as_ref());
@@ -51,14 +52,15 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns a call that satisfies the constraint of its action, or in one of six cases one that
-    /// breaks a part of it.
+    /// Generates a call of an action. In one of six cases, the call violates one part of the
+    /// action's constraint; otherwise it satisfies the constraint.
     pub(super) fn any_call(&mut self, action: &Action, model: &Model) -> v1::Action {
         let missed = if self.random.u8(..6) == 0 { self.near_call(action, model) } else { None };
         missed.unwrap_or_else(|| self.call(action, model))
     }
 
-    /// Returns a call that breaks one part of the constraint of its action; `None` if it has none.
+    /// Generates a call that violates one part of its action's constraint; `None` if the action has
+    /// no constraint.
     pub(super) fn near_call(&mut self, action: &Action, model: &Model) -> Option<v1::Action> {
         let restriction = action.restriction.as_ref()?;
         let (goal, seed) = self.goal(restriction)?;
@@ -74,7 +76,8 @@ impl Generator<'_> {
         restriction.entry(goal, like, seed)
     }
 
-    /// Returns a part of a constraint that is to be broken, and the seed of the search for how.
+    /// Chooses the part of a constraint that is to be violated, and the seed for the search for
+    /// values that violate it.
     fn goal(&mut self, restriction: &Restriction) -> Option<(Goal, u64)> {
         let parts = restriction.parts().len();
         let wanted = self.near_misses && parts > 0;
@@ -82,7 +85,7 @@ impl Generator<'_> {
     }
 }
 
-/// Returns the action that an entry calls, if there is a constraint on its arguments.
+/// Returns the action that an entry calls; `None` if the action's arguments are not constrained.
 fn called<'t>(table: &'t Table, entry: &v1::TableEntry) -> Option<&'t Action> {
     let Some(table_action::Type::Action(call)) = entry.action.as_ref()?.r#type.as_ref() else {
         return None;

@@ -1,4 +1,4 @@
-//! Random packets, of which a part is cut, altered or has wrong metadata.
+//! Generates random packets, some of which are truncated, altered or have wrong metadata.
 
 use bytes::Bytes;
 use protos::v1;
@@ -8,24 +8,26 @@ use crate::bench::packets::packets;
 use crate::entities::too_large;
 use crate::fuzz::sequence::Packet;
 
-/// The largest number of packets before a request.
+/// The largest number of packets that are injected before a request.
 const MOST_PACKETS: usize = 4;
-/// The length of an Ethernet header, below which no interface sends a packet.
+/// The length in bytes of an Ethernet header, which is that of the shortest packet that interfaces
+/// send.
 const SHORTEST: usize = 14;
-/// The length of the longest packet.
+/// The length of the longest injected packet.
 const LONGEST: usize = 1500;
 
-/// The ways by which packets reach the device.
+/// The ways in which packets can be injected into the device.
 #[derive(Clone, Debug)]
 pub(in crate::fuzz) struct Inlets {
-    /// The ports that are connected to this host.
+    /// The ports of the device that are connected to this host.
     pub(in crate::fuzz) ports: Vec<u32>,
-    /// Whether packet-outs are sent.
+    /// Whether packet-outs are sent to the device.
     pub(in crate::fuzz) packet_outs: bool,
 }
 
 impl Generator<'_> {
-    /// Returns the packets that are injected before a request; in half of the cases, none.
+    /// Generates the packets that are injected before a request. In half of the cases, there are
+    /// none.
     pub(in crate::fuzz) fn packets(&mut self, inlets: &Inlets) -> Vec<Packet> {
         let count = if self.random.bool() { self.random.usize(1..=MOST_PACKETS) } else { 0 };
         let mut found = Vec::new();
@@ -69,7 +71,8 @@ impl Generator<'_> {
         v1::PacketOut { payload: self.payload(0), metadata }
     }
 
-    /// Returns one of the packets that programs know, in most cases cut, longer or altered.
+    /// Generates a packet of a kind that most programs parse. In most cases it is truncated,
+    /// extended or altered.
     fn payload(&mut self, shortest: usize) -> Bytes {
         let mut bytes = self.random.choice(packets()).unwrap_or_default();
         match self.random.u8(..4) {

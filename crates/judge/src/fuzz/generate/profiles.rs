@@ -1,5 +1,5 @@
-//! Updates of members and groups of action profiles, of entries that refer to them, and of entries
-//! with action sets.
+//! Generates updates of members and groups of action profiles, of entries that refer to them, and
+//! of entries that contain action sets.
 
 use fastrand::Rng;
 use protos::v1::{self, action_profile_group::Member, table_action};
@@ -10,26 +10,27 @@ use crate::fuzz::model::Model;
 use crate::fuzz::scope::Scope;
 use crate::subject::{Action, Profile, Subject, Table};
 
-/// The largest number of members of a profile.
+/// The largest number of members that are generated for a profile.
 const MOST_MEMBERS: u32 = 6;
-/// The largest number of actions of an action set.
+/// The largest number of actions in a generated action set.
 const MOST_ACTIONS: usize = 3;
 
-/// A profile, and how it is programmed.
+/// An action profile, with what is needed to generate updates for it.
 #[derive(Clone, Copy)]
 pub(super) struct Programmed<'a> {
     pub(super) profile: &'a Profile,
-    /// The table whose entries refer to it.
+    /// The table whose entries refer to the profile.
     pub(super) table: &'a Table,
-    /// The action of all members, because a device need not take a group with several (9.2.4).
+    /// The action of all generated members. A device may refuse a group whose members have
+    /// different actions (9.2.4).
     action: &'a Action,
-    /// Whether the device has members and groups.
+    /// Whether the device supports members and groups of the profile.
     pub(super) has_members: bool,
 }
 
 impl<'a> Programmed<'a> {
-    /// Returns how a profile is programmed; `None` if it is not among the parts of the state that
-    /// are written.
+    /// Returns what is needed to generate updates for a profile, or `None` if the profile does not
+    /// belong to `scopes`.
     pub(super) fn new(
         subject: &'a Subject,
         profile: &'a Profile,
@@ -46,9 +47,9 @@ impl<'a> Programmed<'a> {
         Some(Self { profile, table, action: random.choice(actions)?, has_members })
     }
 
-    /// Returns the subjects that a request about the profile can have. The profile is programmed
-    /// with members and groups, or if `by_sets`, with action sets; what is left of the other way is
-    /// deleted first (9.2.3).
+    /// Returns what the updates of a request can change in the profile. With `by_sets`, it is
+    /// programmed with action sets, and otherwise with members and groups. Entities that are left
+    /// from the other way are deleted first (9.2.3).
     pub(super) fn kinds(self, by_sets: bool, model: &Model) -> Vec<Subjects<'a>> {
         let by_sets = self.profile.is_selector && (by_sets || !self.has_members);
         if !self.left(by_sets, model).is_empty() {
@@ -64,8 +65,9 @@ impl<'a> Programmed<'a> {
         kinds
     }
 
-    /// Returns deletions of what is there of the way in which the profile is not programmed:
-    /// entries, or else groups, or else members, so that none of them refers to another.
+    /// Returns deletions of the entities that are left from the other way to program the profile.
+    /// They delete entries, or else groups, or else members, so that no entity is deleted while
+    /// another refers to it.
     fn left(self, by_sets: bool, model: &Model) -> Vec<v1::Update> {
         let is_left = |entry: &&v1::TableEntry| {
             let action = entry.action.as_ref().and_then(|action| action.r#type.as_ref());
@@ -87,7 +89,7 @@ impl<'a> Programmed<'a> {
 }
 
 impl Generator<'_> {
-    /// Returns an update of an entry that refers to a member or a group, which may not be there.
+    /// Generates an update of an entry that refers to a member or a group, which need not exist.
     pub(super) fn reference_update(
         &mut self,
         programmed: Programmed<'_>,
@@ -154,7 +156,7 @@ impl Generator<'_> {
         self.any_type(is_there)(entity)
     }
 
-    /// Returns deletions of what is left of the way in which a profile is no longer programmed.
+    /// Returns deletions of what is left from the other way to program a profile.
     pub(super) fn cleared(
         &mut self,
         programmed: Programmed<'_>,
@@ -167,7 +169,7 @@ impl Generator<'_> {
         updates
     }
 
-    /// Returns an update of an entry with an action set.
+    /// Generates an update of an entry that contains an action set.
     pub(super) fn set_update(&mut self, programmed: Programmed<'_>, model: &Model) -> v1::Update {
         let Programmed { profile, table, action, .. } = programmed;
         let most = usize::try_from(profile.max_group_size).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Values of translated types, and values that refer to other entities.
+//! Generates values of types that the device translates, and values that refer to other entities.
 
 use bytes::Bytes;
 use protos::v1::{self, field_match::FieldMatchType as Match};
@@ -11,13 +11,13 @@ use crate::fuzz::model::Model;
 use crate::fuzz::scope::Scope;
 use crate::subject::{Action, Reference, Table, Target};
 
-/// The number of strings that are used again and again.
+/// The number of different strings in the small set from which most values are chosen.
 const STRINGS: u32 = 6;
-/// The longest other string.
+/// The largest length of a string outside that set, in bytes.
 const LONGEST: usize = 12;
 
 impl Generator<'_> {
-    /// Returns a string, mostly one of a few, so that keys meet.
+    /// Generates a string. Most are from a small set, so that keys repeat.
     pub(super) fn text(&mut self) -> Bytes {
         if self.random.u8(..8) > 0 {
             return entities::text(self.random.u32(1..=STRINGS).into());
@@ -26,7 +26,8 @@ impl Generator<'_> {
         (0..length).map(|_| self.random.char('!'..='~')).collect::<String>().into()
     }
 
-    /// Lets the fields of a key refer to what is there, in seven of eight cases.
+    /// In seven of eight cases, changes the fields of a key that are references so that they refer
+    /// to existing entities.
     pub(super) fn refer_from_key(
         &mut self,
         table: &Table,
@@ -45,7 +46,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Lets the arguments of a call refer to what is there, in seven of eight cases.
+    /// In seven of eight cases, changes the arguments of a call that are references so that they
+    /// refer to existing entities.
     pub(super) fn refer_from_call(
         &mut self,
         action: &Action,
@@ -59,9 +61,9 @@ impl Generator<'_> {
         }
     }
 
-    /// Returns values of fields or parameters, given by identifier, with which references lead to
-    /// what is there. Those of the references with the most values come last, since others may
-    /// share a part of them.
+    /// Returns values for fields or parameters, each with its identifier, so that the references
+    /// among them refer to existing entities. References may share fields, so the values of
+    /// references with more fields come later and override the earlier ones.
     fn values(&mut self, references: &[Reference], model: &Model) -> Vec<(u32, Bytes)> {
         if self.random.u8(..8) == 0 {
             return Vec::new();
@@ -98,7 +100,8 @@ impl Generator<'_> {
         values
     }
 
-    /// Returns the number of a multicast group or clone session that is there.
+    /// Chooses the number of an existing multicast group or clone session. Returns it with the
+    /// identifier of the referring field or parameter.
     fn number(&mut self, own: Option<u32>, scope: Scope, model: &Model) -> Option<(u32, Bytes)> {
         let there = model.entities(scope);
         let entity = self.random.choice(&there)?;

@@ -7,33 +7,34 @@ use crate::fuzz::settings::ConstraintDuty;
 use crate::subject::Breach;
 
 pub(super) const INVALID: &[Code] = &[Code::InvalidArgument];
-/// Sections 8.3 and 9.1.1 name different codes for a byte string that is no value.
+/// The status codes for a byte string that is not a valid value of a field. Sections 8.3 and 9.1.1
+/// name different codes.
 pub(super) const BAD_VALUE: &[Code] = &[Code::OutOfRange, Code::InvalidArgument];
 
-/// The answer to an update that the specification demands.
+/// The answer to an update that the specification demands or permits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::fuzz) enum Expected {
-    /// The device has to accept the update.
+    /// The device must accept the update.
     Accepted,
-    /// The device may accept the update, or refuse it with one of these codes, or with any if there
-    /// are none.
+    /// The device may accept the update, or refuse it with one of these status codes. An empty list
+    /// permits any code.
     Either(Vec<Code>),
-    /// The device has to refuse the update.
+    /// The device must refuse the update.
     Refused(Refusal),
 }
 
 /// A refusal that the specification, or a constraint of the program, demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::fuzz) struct Refusal {
-    /// The codes that the device may answer, any if there are none.
+    /// The status codes that the device may answer. An empty list permits any code but OK.
     codes: Vec<Code>,
-    /// The constraints that the update breaks.
+    /// The constraints that the update violates.
     breaches: Vec<Breach>,
 }
 
 impl Expected {
-    /// Returns whether an answer is as expected. A device may be full (9.1), in which case it does
-    /// not carry out the update.
+    /// Returns whether the device's answer is permitted. A full device may refuse any update (9.1),
+    /// which then has no effect.
     pub(in crate::fuzz) fn admits(&self, code: Code) -> bool {
         let is_full_or_done = matches!(code, Code::Ok | Code::ResourceExhausted);
         match self {
@@ -44,8 +45,8 @@ impl Expected {
         }
     }
 
-    /// Returns the part of a constraint that alone demands the refusal, as the owner of the
-    /// constraint and the number of the part.
+    /// If the update violates a single part of one constraint and is valid otherwise, returns the
+    /// owner of the constraint and the position of the part.
     pub(in crate::fuzz) fn near_miss(&self) -> Option<(&str, usize)> {
         let Self::Refused(Refusal { codes, breaches }) = self else { return None };
         let ([breach], [Code::InvalidArgument]) = (breaches.as_slice(), codes.as_slice()) else {
@@ -55,7 +56,8 @@ impl Expected {
         Some((&breach.owner, *part))
     }
 
-    /// Returns the constraints that the update breaks, in words; empty if it breaks none.
+    /// Returns a description of the constraints that the update violates; an empty string if there
+    /// are none.
     pub(in crate::fuzz) fn because(&self) -> String {
         let breaches = match self {
             Self::Accepted | Self::Either(_) => &[][..],
@@ -67,7 +69,7 @@ impl Expected {
         all.collect()
     }
 
-    /// Returns the expectation in words.
+    /// Returns a description of the expected answer.
     pub(in crate::fuzz) fn words(&self) -> String {
         let names =
             |codes: &[Code]| codes.iter().map(|code| name(*code)).collect::<Vec<_>>().join(" or ");
@@ -81,36 +83,38 @@ impl Expected {
     }
 }
 
-/// The faults of an update: the codes for each, of which none may be named.
+/// The faults that were found in an update, each with the status codes that the specification names
+/// for it. The list of codes is empty if the specification names none.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
     certain: Vec<&'static [Code]>,
-    /// The codes with which a device may refuse what another accepts.
+    /// The status codes of faults that a device need not check.
     possible: Vec<&'static [Code]>,
     breaches: Vec<Breach>,
 }
 
 impl Faults {
-    /// Notes a fault with which the device has to refuse the update.
+    /// Records a fault for which the device must refuse the update.
     pub(super) fn add(&mut self, is_fault: bool, codes: &'static [Code]) {
         if is_fault {
             self.certain.push(codes);
         }
     }
 
-    /// Notes a constraint that the update breaks.
+    /// Records a constraint that the update violates.
     pub(super) fn breaks(&mut self, breach: Option<Breach>) {
         self.breaches.extend(breach);
     }
 
-    /// Notes what only some devices accept.
+    /// Records a fault for which the device may refuse the update, but need not.
     pub(super) fn may(&mut self, is_present: bool, codes: &'static [Code]) {
         if is_present {
             self.possible.push(codes);
         }
     }
 
-    /// Returns whether no fault was found.
+    /// Returns whether the update has no fault for which the device must refuse it. Violated
+    /// constraints do not count.
     pub(super) fn is_empty(&self) -> bool {
         self.certain.is_empty()
     }

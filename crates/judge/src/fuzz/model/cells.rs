@@ -1,5 +1,6 @@
-//! The rules for the cells of counters, meters and registers, for value sets and for digests (9.3,
-//! 9.4, 9.6 to 9.8). All of them but digests are always there, so they are modified only.
+//! The rules for updates of the cells of counters, meters and registers, of value sets and of
+//! digests (9.3, 9.4, 9.6 to 9.8). All of these except digests always exist, so they can only be
+//! modified.
 
 use protos::v1::{self, entity::Entity as Kind, p4_data, update::Type};
 use tonic::Code;
@@ -76,7 +77,7 @@ pub(super) fn value_set(
     }
 }
 
-/// Checks the configuration of a meter (9.4). The codes are recommended only.
+/// Checks the configuration of a meter (9.4). The specification only recommends the status codes.
 pub(super) fn meter_config(
     marker: Option<Marker>,
     config: Option<&v1::MeterConfig>,
@@ -93,8 +94,8 @@ pub(super) fn meter_config(
     faults.add(is_wrong, REFUSED);
 }
 
-/// Checks the counts of a meter's colours, which a controller can only reset, and which a device
-/// need not have (9.4).
+/// Checks the counts of a meter's colours (9.4). A controller can only reset them to zero, and a
+/// device need not have them.
 pub(super) fn meter_counters(counts: Option<&v1::MeterCounterData>, faults: &mut Faults) {
     let Some(counts) = counts else { return };
     let colours = [counts.green, counts.yellow, counts.red];
@@ -111,7 +112,7 @@ fn modified_only(kind: Type, faults: &mut Faults) {
     }
 }
 
-/// Checks the index of a cell; none selects all cells.
+/// Checks the index of a cell. An update without an index changes all cells.
 fn index(index: Option<v1::Index>, size: i64, faults: &mut Faults) {
     let Some(v1::Index { index }) = index else { return };
     faults.add(index < 0, INVALID);
@@ -119,7 +120,7 @@ fn index(index: Option<v1::Index>, size: i64, faults: &mut Faults) {
 }
 
 impl Model {
-    /// Checks an update of a digest (9.8), for whose refusal the section names no codes.
+    /// Checks an update of a digest (9.8). The section names no status codes for a refusal.
     pub(super) fn digest(
         &self,
         subject: &Subject,
@@ -138,7 +139,7 @@ impl Model {
         faults.may(kind != Type::Delete && entry.config.is_none(), REFUSED);
     }
 
-    /// Changes the cells, the value set or the digest of an accepted update.
+    /// Applies an accepted update of a cell, a value set or a digest to the model.
     pub(super) fn apply_cell(&mut self, kind: Type, entity: &Kind) {
         match entity {
             // Without data, the counts stay (9.3.2).
@@ -181,7 +182,7 @@ impl Model {
         }
     }
 
-    /// Sets a cell of an array, or all cells.
+    /// Sets one cell of an array, or all cells if there is no index.
     fn set_cells(
         &mut self,
         array: Scope,

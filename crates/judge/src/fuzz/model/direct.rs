@@ -1,4 +1,4 @@
-//! The rules for the counters and meters of entries (9.3.1, 9.4.1).
+//! The rules for updates of the direct counters and meters of entries (9.3.1, 9.4.1).
 
 use protos::v1::{self, update::Type};
 use tonic::Code;
@@ -12,7 +12,7 @@ use crate::fuzz::normal::key_of;
 use crate::subject::{Subject, Table};
 
 impl Model {
-    /// Checks an update of the counter of an entry.
+    /// Checks an update of the direct counter of an entry.
     pub(super) fn direct_counter(
         &self,
         subject: &Subject,
@@ -24,7 +24,7 @@ impl Model {
         self.direct(subject, kind, counter.table_entry.as_ref(), has_one, faults);
     }
 
-    /// Checks an update of the meter of an entry.
+    /// Checks an update of the direct meter of an entry.
     pub(super) fn direct_meter(
         &self,
         subject: &Subject,
@@ -39,7 +39,8 @@ impl Model {
         meter_counters(meter.counter_data.as_ref(), faults);
     }
 
-    /// Checks the entry of a counter or meter, and returns its table.
+    /// Checks the entry to which a direct counter or meter belongs. Returns the entry's table, if
+    /// that has such a resource.
     fn direct<'a>(
         &self,
         subject: &'a Subject,
@@ -73,7 +74,7 @@ impl Model {
         Some(table)
     }
 
-    /// Sets the counts of an entry.
+    /// Sets the counts of an entry's direct counter in the model.
     pub(super) fn apply_direct_counter(&mut self, counter: &v1::DirectCounterEntry) {
         let key = counter.table_entry.as_ref().map(key_of);
         let entry = key.and_then(|key| self.entries.get_mut(&key));
@@ -83,7 +84,7 @@ impl Model {
         }
     }
 
-    /// Configures the meter of an entry, or resets it (9.4.1).
+    /// Configures the direct meter of an entry in the model, or resets its configuration (9.4.1).
     pub(super) fn apply_direct_meter(&mut self, meter: &v1::DirectMeterEntry) {
         let key = meter.table_entry.as_ref().map(key_of);
         if let Some(entry) = key.and_then(|key| self.entries.get_mut(&key)) {

@@ -1,4 +1,4 @@
-//! The rules for members and groups of action profiles, and for action sets (9.2).
+//! The rules for updates of members and groups of action profiles, and for action sets (9.2).
 
 use protos::v1::{self, action_profile_group::Member, table_action, update::Type};
 use tonic::Code;
@@ -11,7 +11,7 @@ use crate::fuzz::normal::key_of;
 use crate::subject::{Profile, Subject, Table};
 
 impl Model {
-    /// Checks an update of a member (9.2.1).
+    /// Checks an update of a member of an action profile (9.2.1).
     pub(super) fn member(
         &self,
         subject: &Subject,
@@ -53,7 +53,7 @@ impl Model {
         })
     }
 
-    /// Checks an update of a group (9.2.2).
+    /// Checks an update of a group of an action profile (9.2.2).
     pub(super) fn group(
         &self,
         subject: &Subject,
@@ -87,15 +87,16 @@ impl Model {
         faults.add(group.members.iter().any(is_unknown), &[Code::NotFound]);
     }
 
-    /// Notes that a device may refuse members and groups beside action sets (9.2.3). The section
-    /// forbids them in entries only.
+    /// Records that a device may refuse members and groups while entries contain action sets for
+    /// the profile. Section 9.2.3 forbids to mix the two ways, but only for entries.
     fn beside_sets(&self, subject: &Subject, profile: u32, kind: Type, faults: &mut Faults) {
         let profile = subject.profiles.iter().find(|one| one.id == profile);
         let has_sets = profile.is_some_and(|profile| self.has_sets(profile, None));
         faults.may(has_sets && kind != Type::Delete, INVALID);
     }
 
-    /// Checks an action set for members and groups beside it (9.2.3).
+    /// Records that a device must refuse an action set while entries refer to members or groups of
+    /// the profile, and may refuse it while the profile has any member or group (9.2.3).
     pub(super) fn beside_members(
         &self,
         profile: &Profile,
@@ -113,8 +114,8 @@ impl Model {
         faults.may(has_some, INVALID);
     }
 
-    /// Returns whether an entry of the profile's tables has an action set, beside one with the key
-    /// of `except`.
+    /// Returns whether any entry of the profile's tables, other than the one with the key of
+    /// `except`, contains an action set.
     pub(in crate::fuzz) fn has_sets(
         &self,
         profile: &Profile,

@@ -1,5 +1,6 @@
-//! References between entities (`@refers_to`), and values of translated types (18). P4Runtime leaves
-//! it to the device whether it checks references, and which strings it translates.
+//! The rules for references between entities (`@refers_to`), and for values of translated types
+//! (18). P4Runtime does not specify whether a device checks references, nor which strings it
+//! translates.
 
 use bytes::Bytes;
 use protos::v1::{
@@ -14,8 +15,8 @@ use crate::fuzz::normal::shortest;
 use crate::subject::{Action, Reference, Subject, Table, Target};
 
 impl Model {
-    /// Notes that a device may refuse an entity that refers to something that is not there, and the
-    /// deletion of something that is referred to.
+    /// Records that a device may refuse an entity that refers to a nonexistent entity, and the
+    /// deletion of an entity to which another one refers.
     pub(super) fn references(
         &self,
         subject: &Subject,
@@ -50,7 +51,7 @@ impl Model {
         of_key && of_calls.all(|(call, action)| leads(&action.references, &|id| argument(call, id)))
     }
 
-    /// Returns whether something is there to which a reference leads.
+    /// Returns whether the entity to which a reference refers exists.
     fn leads_to_something(
         &self,
         reference: &Reference,
@@ -70,7 +71,7 @@ impl Model {
         }
     }
 
-    /// Returns whether something that is there refers to an entity.
+    /// Returns whether any entity of the model refers to this one.
     fn is_referred_to(&self, subject: &Subject, entity: &v1::Entity) -> bool {
         let refers = |references: &[Reference], value: &dyn Fn(u32) -> Option<Bytes>| {
             references.iter().any(|reference| is_target(reference, entity, value))
@@ -89,13 +90,13 @@ impl Model {
             })
     }
 
-    /// Notes that a device may refuse values of translated types that it has not taken before.
+    /// Records that a device may refuse values of translated types that it has not accepted before.
     pub(super) fn translations(&self, subject: &Subject, entity: &v1::Entity, faults: &mut Faults) {
         let is_new = |value: &(String, Bytes)| !self.known.contains(value);
         faults.may(translated(subject, entity).iter().any(is_new), REFUSED);
     }
 
-    /// Notes the values of translated types of an entity that the device has taken.
+    /// Records that the device has accepted an entity's values of translated types.
     pub(in crate::fuzz) fn learn(&mut self, subject: &Subject, update: &v1::Update) {
         if let Some(entity) = &update.entity
             && update.r#type() != Type::Delete
@@ -105,7 +106,7 @@ impl Model {
     }
 }
 
-/// Returns the values of translated types that an entity has, with the names of the types.
+/// Returns the values of translated types that an entity contains, each with the name of the type.
 fn translated(subject: &Subject, entity: &v1::Entity) -> Vec<(String, Bytes)> {
     let mut found = Vec::new();
     if let Some(entry) = crate::fuzz::scope::entry_of(entity)
@@ -128,7 +129,7 @@ fn translated(subject: &Subject, entity: &v1::Entity) -> Vec<(String, Bytes)> {
     found
 }
 
-/// Returns whether a reference leads to an entity.
+/// Returns whether a reference, whose values `value` returns, refers to this entity.
 fn is_target(
     reference: &Reference,
     entity: &v1::Entity,
@@ -173,7 +174,7 @@ fn argument(call: &v1::Action, id: u32) -> Option<Bytes> {
     param.map(|param| param.value.clone())
 }
 
-/// Returns the calls of actions that an entity has.
+/// Returns the action calls that an entity contains.
 fn calls(entity: &v1::Entity) -> Vec<&v1::Action> {
     match &entity.entity {
         Some(Kind::TableEntry(entry)) => calls_of_entry(entry),

@@ -1,4 +1,4 @@
-//! The rules for table entries and default entries (9.1).
+//! The rules for updates of table entries and default entries (9.1).
 
 use protos::v1::{self, table_action, update::Type};
 use tonic::Code;
@@ -13,7 +13,7 @@ use crate::fuzz::normal::{key_of, normal_entry};
 use crate::subject::{Action, Param, Subject, Table};
 
 impl Model {
-    /// Checks an update of an entry (9.1).
+    /// Checks an update of a table entry (9.1).
     pub(super) fn entry(
         &self,
         subject: &Subject,
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    /// Changes the entry of an accepted update.
+    /// Applies an accepted update of an entry to the model.
     pub(super) fn apply_entry(&mut self, kind: Type, entry: &v1::TableEntry) {
         let key = key_of(entry);
         if kind == Type::Delete {
@@ -108,7 +108,7 @@ impl Model {
     }
 }
 
-/// Checks the direct resources (9.1.7) and the idle timeout (9.1.8) of an entry.
+/// Checks the direct counter and meter (9.1.7) and the idle timeout (9.1.8) of an entry.
 fn resources(subject: &Subject, table: &Table, entry: &v1::TableEntry, faults: &mut Faults) {
     // The P4Info does not say which actions use a direct resource. A device has to refuse it with
     // others.
@@ -150,8 +150,8 @@ pub(super) fn default_entry(
     }
 }
 
-/// Checks a call of an action in an entry or a member (9.1.2). `is_for` says whether the action may
-/// be used there.
+/// Checks a call of an action in an entry or a member (9.1.2). `is_for` returns whether an action
+/// is permitted there.
 pub(super) fn plain_action(
     table: &Table,
     action: &v1::Action,

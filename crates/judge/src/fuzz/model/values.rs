@@ -1,4 +1,4 @@
-//! The rules for values and for the matches of fields (8.3, 9.1.1).
+//! The rules for values, and for the matches of key fields (8.3, 9.1.1).
 
 use bytes::Bytes;
 use protos::v1::{self, field_match::FieldMatchType as Match};
@@ -9,7 +9,7 @@ use crate::entities::all_ones;
 use crate::fuzz::normal::shortest;
 use crate::subject::{self, Key};
 
-/// Checks the fields of an entry or of a member of a value set (9.1.1).
+/// Checks the matches of an entry, or of a member of a value set (9.1.1).
 pub(super) fn matches(keys: &[Key], fields: &[v1::FieldMatch], faults: &mut Faults) {
     let mut seen = Vec::new();
     for field in fields {
@@ -61,7 +61,7 @@ fn field_match(key: &Key, matched: Option<&Match>, faults: &mut Faults) {
     }
 }
 
-/// Returns whether a byte string is a value of a width (8.3).
+/// Returns whether a byte string is a valid value of `bits` bits (8.3).
 pub(super) fn is_value(value: &Bytes, bits: u32) -> bool {
     !value.is_empty() && fits(value, bits)
 }
@@ -82,7 +82,7 @@ fn has_low_bits(value: &Bytes, count: u32) -> bool {
     })
 }
 
-/// Returns whether all bits of a value are in a mask.
+/// Returns whether all set bits of a value are in a mask.
 fn is_within(value: &Bytes, mask: &Bytes) -> bool {
     let masks = mask.iter().rev().copied().chain(std::iter::repeat(0));
     value.iter().rev().zip(masks).all(|(value, mask)| value & !mask == 0)

@@ -1,4 +1,4 @@
-//! Flow entries: how they are added, modified, deleted and returned.
+//! Requirements about flow entries: how a switch adds, modifies, deletes and reports them.
 
 use crate::demands::{Fault, demand};
 use crate::openflow::bench::{
@@ -174,7 +174,7 @@ fn overlap_is_accepted_otherwise(bench: &mut Bench) -> Result<(), Fault> {
     demand(flows.len() == 2, || format!("the switch has {} of two entries", flows.len()))
 }
 
-/// Adds three entries, of which the second has a higher priority.
+/// Adds three entries, of which the second has a higher priority than the others.
 fn three(bench: &mut Bench) -> Result<(), Fault> {
     bench.add(1)?;
     let higher = Change { priority: PRIORITY + 1, output: Some(1), ..Change::new(Command::Add, 1) };
@@ -196,7 +196,8 @@ fn modify_strict(bench: &mut Bench) -> Result<(), Fault> {
     outputs_are(bench, &[2, 1, 1])
 }
 
-/// Demands that the entries send packets to these ports, by number and priority.
+/// Demands that the bench's entries, ordered by destination and priority, send packets to these
+/// ports.
 fn outputs_are(bench: &mut Bench, wanted: &[u32]) -> Result<(), Fault> {
     let flows = bench.flows()?;
     let found: Vec<u32> = flows.iter().flat_map(|flow| flow.outputs.clone()).collect();

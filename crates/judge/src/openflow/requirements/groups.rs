@@ -1,4 +1,14 @@
-//! Groups and meters of OpenFlow 1.3.
+//! Requirements about groups and meters of OpenFlow 1.3.
+//!
+//! The messages are built from the numbers of the specification (OpenFlow 1.3.5):
+//!
+//! * The commands of group-mod messages are 0 (`OFPGC_ADD`), 1 (`OFPGC_MODIFY`) and 2
+//!   (`OFPGC_DELETE`); the group type 0 is `OFPGT_ALL` (section 7.3.4.2).
+//! * The commands of meter-mod messages are 0 (`OFPMC_ADD`), 1 (`OFPMC_MODIFY`) and 2
+//!   (`OFPMC_DELETE`) (section 7.3.4.4).
+//! * Statistics are requested with the multipart types 7 (`OFPMP_GROUP_DESC`, section 7.3.5.10) and
+//!   10 (`OFPMP_METER_CONFIG`, section 7.3.5.13). They are returned in messages of type 19
+//!   (`OFPT_MULTIPART_REPLY`), whose multipart header takes 8 bytes.
 
 use openflow::ErrorReason;
 
@@ -78,18 +88,21 @@ pub(super) const ALL: &[Trial] = &[
 fn group_is_returned(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
     buckets_are(bench, Some(&[1]))?;
+    // OFPGC_DELETE.
     let delete = bench.group_mod(2, 0, GROUP, &[]);
     bench.accept(&delete)?;
     buckets_are(bench, None)
 }
 
-/// Demands that the first group has buckets that send packets to these ports, or is not there.
+/// Demands that the bench's first group has buckets that send packets to these ports. If `wanted`
+/// is `None`, demands that the group does not exist.
 fn buckets_are(bench: &mut Bench, wanted: Option<&[u32]>) -> Result<(), Fault> {
+    // OFPMP_GROUP_DESC, answered with OFPT_MULTIPART_REPLY (1.3.5, section 7.3.5.10).
     let request = bench.statistics(7, &[]);
     let reply = bench.answered(&request, 19)?;
     let mut groups = reply.body().get(8..).unwrap_or_default();
     let mut found = None;
-    // Each group has its length, its type and its number, and then its buckets.
+    // A group description has its length, its type and its number, and then its buckets.
     while let [a, b, _, _, number @ ..] = groups {
         let length = usize::from(u16::from_be_bytes([*a, *b]));
         if number.starts_with(&GROUP.to_be_bytes()) {
@@ -103,10 +116,13 @@ fn buckets_are(bench: &mut Bench, wanted: Option<&[u32]>) -> Result<(), Fault> {
     })
 }
 
-/// Returns the port of each bucket, whose only action is an output.
+/// Returns the port to which each bucket sends packets. `buckets` are in wire format, and every
+/// bucket must have one action, an output.
 fn ports_of(mut buckets: &[u8]) -> Vec<u32> {
     let mut ports = Vec::new();
     while let [a, b, ..] = buckets {
+        // A bucket has 16 bytes before its actions, and an output action has 4 before its port
+        // (1.3.5, sections 7.2.5 and 7.3.4.2).
         let length = usize::from(u16::from_be_bytes([*a, *b])).max(16);
         let port = buckets.get(20..24).and_then(|bytes| bytes.try_into().ok());
         ports.extend(port.map(u32::from_be_bytes));
@@ -117,6 +133,7 @@ fn ports_of(mut buckets: &[u8]) -> Vec<u32> {
 
 fn group_twice(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
+    // OFPGC_ADD of a group of type OFPGT_ALL.
     let again = bench.group_mod(0, 0, GROUP, &[2]);
     bench.refuse(&again, &[ErrorReason::GroupModGroupExists])?;
     buckets_are(bench, Some(&[1]))
@@ -124,6 +141,7 @@ fn group_twice(bench: &mut Bench) -> Result<(), Fault> {
 
 fn group_that_is_not_there(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
+    // OFPGC_MODIFY, and then OFPGC_DELETE.
     let modify = bench.group_mod(1, 0, GROUP + 1, &[1]);
     bench.refuse(&modify, &[ErrorReason::GroupModUnknownGroup])?;
     let delete = bench.group_mod(2, 0, GROUP + 1, &[]);
@@ -132,6 +150,7 @@ fn group_that_is_not_there(bench: &mut Bench) -> Result<(), Fault> {
 
 fn group_is_modified(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
+    // OFPGC_MODIFY.
     let modify = bench.group_mod(1, 0, GROUP, &[2, 3]);
     bench.accept(&modify)?;
     buckets_are(bench, Some(&[2, 3]))
@@ -139,24 +158,27 @@ fn group_is_modified(bench: &mut Bench) -> Result<(), Fault> {
 
 fn group_of_an_unknown_type(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
+    // The largest type that is defined is 3 (OFPGT_FF).
     let wrong = bench.group_mod(0, 77, GROUP + 1, &[1]);
     bench.refuse(&wrong, &[ErrorReason::GroupModBadType])
 }
 
 fn group_with_a_reserved_number(bench: &mut Bench) -> Result<(), Fault> {
     bench.first_group()?;
+    // The number after the largest of a group (OFPG_MAX, 0xffff_ff00).
     let wrong = bench.group_mod(0, 0, 0xffff_ff01, &[1]);
     bench.refuse(&wrong, &[ErrorReason::GroupModInvalidGroup])
 }
 
-/// Returns a flow-mod that sends packets to a group.
+/// Returns a flow-mod message whose entry sends packets to a group.
 fn to_group(bench: &mut Bench, group: u32) -> Vec<u8> {
     let mut frame = bench.flow_mod(&Change { output: Some(1), ..Change::new(Command::Add, 1) });
     let start = frame.len() - output_v1_3(1).len();
     frame.truncate(start);
+    // An action of type 22 (OFPAT_GROUP) and length 8 (1.3.5, section 7.2.5).
     frame.extend([0, 22, 0, 8]);
     frame.extend(group.to_be_bytes());
-    // The instruction has eight bytes before its action.
+    // The instruction has eight bytes before its action. Its length is in bytes 2 and 3 of these.
     frame[start - 6..start - 4].copy_from_slice(&16_u16.to_be_bytes());
     let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
     frame[2..4].copy_from_slice(&length.to_be_bytes());
@@ -176,6 +198,7 @@ fn flows_go_with_their_group(bench: &mut Bench) -> Result<(), Fault> {
     bench.accept(&frame)?;
     bench.add(2)?;
     bench.has_flows(&[1, 2])?;
+    // OFPGC_DELETE.
     let delete = bench.group_mod(2, 0, GROUP, &[]);
     bench.accept(&delete)?;
     bench.has_flows(&[2]).map(|_| ())
@@ -183,6 +206,7 @@ fn flows_go_with_their_group(bench: &mut Bench) -> Result<(), Fault> {
 
 fn meter_is_returned(bench: &mut Bench) -> Result<(), Fault> {
     bench.has_meters()?;
+    // OFPMC_ADD, OFPMC_MODIFY and OFPMC_DELETE, one after the other.
     let add = bench.meter_mod(0, METER, &[1000]);
     bench.accept(&add)?;
     rates_are(bench, Some(&[1000]))?;
@@ -194,15 +218,19 @@ fn meter_is_returned(bench: &mut Bench) -> Result<(), Fault> {
     rates_are(bench, None)
 }
 
-/// Demands that the first meter has bands with these rates, or is not there.
+/// Demands that the bench's first meter has bands with these rates. If `wanted` is `None`, demands
+/// that the meter does not exist.
 fn rates_are(bench: &mut Bench, wanted: Option<&[u32]>) -> Result<(), Fault> {
+    // OFPMP_METER_CONFIG of all meters (OFPM_ALL), answered with OFPT_MULTIPART_REPLY (1.3.5,
+    // section 7.3.5.13).
     let mut body = u32::MAX.to_be_bytes().to_vec();
     body.extend([0; 4]);
     let request = bench.statistics(10, &body);
     let reply = bench.answered(&request, 19)?;
     let mut meters = reply.body().get(8..).unwrap_or_default();
     let mut found = None;
-    // Each meter has its length, its flags and its number, and then its bands of 16 bytes.
+    // A meter has its length, its flags and its number, and then its bands. A band has 16 bytes,
+    // of which bytes 4 to 7 are the rate (1.3.5, section 7.3.4.4).
     while let [a, b, _, _, number @ ..] = meters {
         let length = usize::from(u16::from_be_bytes([*a, *b]));
         if number.starts_with(&METER.to_be_bytes()) {
@@ -219,6 +247,7 @@ fn rates_are(bench: &mut Bench, wanted: Option<&[u32]>) -> Result<(), Fault> {
 
 fn meter_twice(bench: &mut Bench) -> Result<(), Fault> {
     bench.has_meters()?;
+    // OFPMC_ADD, both times.
     let add = bench.meter_mod(0, METER, &[1000]);
     bench.accept(&add)?;
     let again = bench.meter_mod(0, METER, &[2000]);
@@ -228,6 +257,7 @@ fn meter_twice(bench: &mut Bench) -> Result<(), Fault> {
 
 fn meter_that_is_not_there(bench: &mut Bench) -> Result<(), Fault> {
     bench.has_meters()?;
+    // OFPMC_MODIFY, and then OFPMC_DELETE.
     let modify = bench.meter_mod(1, METER + 1, &[1000]);
     bench.refuse(&modify, &[ErrorReason::MeterModUnknownMeter])?;
     let delete = bench.meter_mod(2, METER + 1, &[]);

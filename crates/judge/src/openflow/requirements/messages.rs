@@ -1,4 +1,5 @@
-//! Messages that are not about flow entries: echoes, barriers, features, configuration, statistics.
+//! Requirements about messages other than flow-mods: echoes, barriers, features, configuration, and
+//! statistics.
 
 use openflow::ErrorReason;
 
@@ -160,7 +161,7 @@ fn unknown_statistics(bench: &mut Bench) -> Result<(), Fault> {
     bench.refuse(&request, &[ErrorReason::BadRequestBadMultipart])
 }
 
-/// Demands that a request for statistics of some kind is answered by such statistics.
+/// Demands that the switch answers a request for statistics with statistics of the same kind.
 fn is_answered(bench: &mut Bench, kind: u16, body: &[u8]) -> Result<(), Fault> {
     let request = bench.statistics(kind, body);
     let answer = if bench.is_v1_0() { 17 } else { 19 };

@@ -1,4 +1,4 @@
-//! Flow-mods that a switch has to refuse.
+//! Requirements about flow-mods that a switch must refuse.
 
 use openflow::ErrorReason;
 
@@ -79,17 +79,19 @@ pub(super) const ALL: &[Trial] = &[
     ),
 ];
 
-/// The offset of the actions of a flow-mod of one flow, for each version.
+/// The offset in bytes of the actions in a flow-mod message of the bench, for OpenFlow 1.0 and 1.3.
 const ACTIONS: [usize; 2] = [72, 80];
 
-/// Returns a flow-mod that sends packets to port 1, and the offset of its action.
+/// Returns a flow-mod message whose entry sends packets to port 1, and the offset of the output
+/// action in the message.
 fn with_output(bench: &mut Bench) -> (Vec<u8>, usize) {
     let frame = bench.flow_mod(&Change { output: Some(1), ..Change::new(Command::Add, 1) });
     let offset = ACTIONS[usize::from(!bench.is_v1_0())];
     (frame, offset)
 }
 
-/// Demands that a flow-mod is refused, and that no entry was added.
+/// Demands that the switch refuses a flow-mod message with one of these errors, and then has no
+/// flow of the bench.
 fn is_refused(bench: &mut Bench, frame: &[u8], reasons: &[ErrorReason]) -> Result<(), Fault> {
     bench.refuse(frame, reasons)?;
     let flows = bench.flows()?;
@@ -130,7 +132,7 @@ fn action_of_wrong_length(bench: &mut Bench) -> Result<(), Fault> {
     is_refused(bench, &frame, &reasons)
 }
 
-/// Sets the length in the header of a message.
+/// Sets the length field in the header of a message to the message's length.
 fn set_length(frame: &mut [u8]) {
     let length = u16::try_from(frame.len()).unwrap_or(u16::MAX);
     frame[2..4].copy_from_slice(&length.to_be_bytes());
@@ -142,7 +144,8 @@ fn output_to_any(bench: &mut Bench) -> Result<(), Fault> {
     is_refused(bench, &frame, &[ErrorReason::BadActionBadOutPort])
 }
 
-/// Returns a flow-mod of OpenFlow 1.3 with these instructions.
+/// Returns a flow-mod message of OpenFlow 1.3 whose entry has these instructions, which are in wire
+/// format.
 fn with_instructions(bench: &mut Bench, instructions: &[u8]) -> Vec<u8> {
     let mut frame = bench.flow_mod(&Change::new(Command::Add, 1));
     frame.extend(instructions);
@@ -166,8 +169,8 @@ fn add_to_all_tables(bench: &mut Bench) -> Result<(), Fault> {
     is_refused(bench, &frame, &[ErrorReason::FlowModBadTableId])
 }
 
-/// Returns a flow-mod whose match has the source of the bench and more fields, in the form in which
-/// they are sent.
+/// Returns a flow-mod message whose match consists of the bench's Ethernet source and of `fields`,
+/// which are in wire format.
 fn with_fields(bench: &mut Bench, fields: &[u8]) -> Vec<u8> {
     let mut frame = bench.flow_mod(&Change::new(Command::Add, None));
     // The source takes ten bytes after the four bytes of type and length.

@@ -1,4 +1,5 @@
-//! Roles of controllers, and which messages they get, in OpenFlow 1.3.
+//! Requirements about the roles of controllers in OpenFlow 1.3, and about the messages that each
+//! role receives.
 
 use openflow::ErrorReason;
 
@@ -43,7 +44,8 @@ const NO_CHANGE: u32 = 0;
 const EQUAL: u32 = 1;
 const MASTER: u32 = 2;
 const SLAVE: u32 = 3;
-/// A generation that is later than those of other controllers are likely to be.
+/// The generation id of role requests. It is higher than those that other controllers are likely to
+/// have used, so the switch does not refuse the requests as stale.
 const GENERATION: u64 = 1 << 40;
 
 fn role_is_returned(bench: &mut Bench) -> Result<(), Fault> {

@@ -1,7 +1,8 @@
-//! The packets with which `planimeter dut` measures digests, made from a program.
+//! Generates the packets with which `planimeter dut` measures digests, from the program of the
+//! switch.
 //!
-//! Which packets emit which digest is found by trial on the reference interpreter, with and without
-//! entries in tables.
+//! The reference interpreter processes packets, with and without entries in tables, to find out
+//! which of them emit which digest.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -9,21 +10,24 @@ use std::time::Duration;
 use ::dut::digests::{Emitting, Packets, Traffic};
 use ::dut::live::Wire;
 use entities::Data;
-use entities::schema::DigestId;
+use entities::schema::{self, DigestId};
 use ir::{Program, TableId};
 use p4runtime::proto::v1;
 use pipeline::{Switch, TableEntry};
-use throughput::traffic::{Wanted, Workload};
+use throughput::traffic::{Reach, Wanted, Workload};
 
 use super::{PACKET_SIZE, Trial, ingress};
+use crate::bench::SOLVING;
 use crate::failure::Failure;
 
-/// The number of packets that are tried.
+/// The number of packets that are processed to find digests.
 const PACKETS: usize = 64;
-/// The times at which each packet is processed. A program may do something else the second time.
+/// The times at which each packet is processed. It is processed twice, since a program may emit the
+/// digest only the first time.
 const TIMES: [Duration; 2] = [Duration::ZERO, Duration::from_secs(5)];
 
-/// Makes packets that emit distinct digests. If there are none, the result says why.
+/// Generates packets that emit different digests. If there are none, the result contains the
+/// reason.
 pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic, Failure> {
     let config = p4lang::device_config::to_pipeline_config(&program).map_err(Failure::input)?;
     let p4info = config.p4info.unwrap_or_default();
@@ -41,21 +45,17 @@ pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic
     }
     let wanted =
         Wanted { flows: PACKETS, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
-    let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
-    let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
-    let trial = Trial { workload: &workload, schema: schema.objects(), wires: &[] };
-    let all: Vec<(TableId, TableEntry)> =
-        workload.entries().map(|(table, entry)| (table, entry.clone())).collect();
-    let mut best: Option<Found> = None;
-    for entries in [Vec::new(), all] {
-        let messages = entries.iter().map(|(table, entry)| trial.message(*table, entry));
-        // Actions in an action profile cannot be written as an entry alone.
-        let Some(messages) = messages.collect::<Option<Vec<_>>>() else { continue };
-        for (id, emitting) in trial.emitting(&entries) {
-            if best.as_ref().is_none_or(|best| emitting.len() > best.emitting.len()) {
-                best = Some(Found { id, emitting, beside: messages.clone() });
-            }
-        }
+    let walked = program.clone();
+    let made = ir::with_large_stack(|| Workload::from_program(walked, wanted, &mut |_, _| true));
+    let mut workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
+    let mut best = best(&workload, schema.objects());
+    if best.is_none() {
+        // The digest may belong to a table that others guard.
+        let reach = Reach { only: None, time: SOLVING };
+        let made =
+            ir::with_large_stack(|| Workload::reaching(program, wanted, reach, &mut |_, _| true));
+        workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
+        best = self::best(&workload, schema.objects());
     }
     let declared = best.as_ref().and_then(|best| schema.objects().digests().get(best.id));
     let entering = ingress(&workload, &traffic.wires);
@@ -77,7 +77,27 @@ pub(in crate::dut) fn make(program: Program, wires: Vec<Wire>) -> Result<Traffic
     Ok(traffic)
 }
 
-/// The packets that emit a digest, and the entries with which they do.
+/// Returns the digest that the most packets of a workload emit, with or without the entries of the
+/// workload. Returns `None` if no packet emits one.
+fn best(workload: &Workload, schema: &schema::Schema) -> Option<Found> {
+    let trial = Trial { workload, schema, wires: &[] };
+    let all: Vec<(TableId, TableEntry)> =
+        workload.entries().map(|(table, entry)| (table, entry.clone())).collect();
+    let mut best: Option<Found> = None;
+    for entries in [Vec::new(), all] {
+        let messages = entries.iter().map(|(table, entry)| trial.message(*table, entry));
+        // Actions in an action profile cannot be written as an entry alone.
+        let Some(messages) = messages.collect::<Option<Vec<_>>>() else { continue };
+        for (id, emitting) in trial.emitting(&entries) {
+            if best.as_ref().is_none_or(|best| emitting.len() > best.emitting.len()) {
+                best = Some(Found { id, emitting, beside: messages.clone() });
+            }
+        }
+    }
+    best
+}
+
+/// Packets that emit a digest, and the entries that the switch must have for that.
 struct Found {
     id: DigestId,
     emitting: Vec<Emitting>,
@@ -85,8 +105,9 @@ struct Found {
 }
 
 impl Trial<'_> {
-    /// Returns the packets that emit one digest each time, by the digest of P4Info. Of those with
-    /// the same contents, only the first is included.
+    /// Returns, for each digest of the P4Info, the packets that emit it, and no other, each time
+    /// that they are processed. Of packets whose digests have equal contents, only the first is
+    /// included.
     fn emitting(&self, entries: &[(TableId, TableEntry)]) -> BTreeMap<DigestId, Vec<Emitting>> {
         let Some(switch) = self.with_entries(entries) else { return BTreeMap::new() };
         let packets = self.workload.packets();
@@ -109,7 +130,7 @@ impl Trial<'_> {
         found
     }
 
-    /// Returns the digest that a packet emits; `None` if it emits none or several.
+    /// Returns the digest that a packet emits, or `None` if it emits none or several.
     fn emitted(&self, switch: &Switch, packet: &[u8], now: Duration) -> Option<(DigestId, Data)> {
         let mut processor = pipeline::Processor::with_seed(1);
         let given = (self.workload.port(), packet);
@@ -119,7 +140,7 @@ impl Trial<'_> {
         pipeline::digest_data(self.schema, self.workload.program(), digest)
     }
 
-    /// Returns a switch with these entries alone; `None` if it refuses one of them.
+    /// Returns a switch that has only these entries, or `None` if it refuses one of them.
     fn with_entries(&self, entries: &[(TableId, TableEntry)]) -> Option<Switch> {
         let switch = Switch::new(self.workload.program().clone()).ok()?;
         for (table, entry) in entries {
@@ -168,7 +189,30 @@ mod tests {
         assert!(lack(LEARNING, 2).contains("port 1"), "{}", lack(LEARNING, 2));
     }
 
-    /// A program that reports each station only once would seem to lose digests.
+    #[test]
+    fn digests_of_a_table_that_others_guard_have_packets() {
+        let text = include_str!("../../../tests/verbs/guarded.p4")
+            .replace("struct metadata_t", "struct seen_t { bit<32> c; }\nstruct metadata_t")
+            .replace(
+                "    table second {\n        key = { headers.h.c: exact; }\n        actions = { go; }",
+                "    action tell() { digest<seen_t>(1, {headers.h.c}); }\n    table second {\n        \
+                 key = { headers.h.c: exact; }\n        actions = { tell; }",
+            );
+        assert!(text.contains("actions = { tell; }"));
+        let traffic = made(&text, 1);
+        let packets = traffic.packets.expect("packets emit digests");
+        assert!(packets.emitting.len() > 1, "{}", packets.emitting.len());
+        for one in &packets.emitting {
+            let field = &one.packet[8..12];
+            let zeros = field.iter().take_while(|byte| **byte == 0).count();
+            let number: &[u8] = &field[zeros.min(3)..];
+            let member = Data::Bits(number.into());
+            assert!([member.clone(), Data::Struct([member].into())].contains(&one.digest));
+        }
+    }
+
+    /// If such packets were used, a program that reports each station only once would seem to lose
+    /// digests.
     #[test]
     fn packets_that_emit_a_digest_only_once_are_left_out() {
         let once = LEARNING

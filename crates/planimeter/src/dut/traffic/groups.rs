@@ -1,5 +1,6 @@
-//! A group of an action selector whose members send packets to different ports, and packets of
-//! random flows that meet it, found by trial on the reference interpreter.
+//! Generates a group of an action selector whose members send packets to different ports, and
+//! packets of random flows that the group forwards. Both are found by trial on the reference
+//! interpreter.
 
 use std::time::Duration;
 
@@ -14,16 +15,17 @@ use rand::{RngExt as _, SeedableRng as _};
 
 use super::{Made, TAG, Trial, Wire};
 
-/// The number of the group, and of its first member, in trials.
+/// The number of the group, and that of its first member, while they are tried.
 const FIRST: u32 = 0x504c_4101;
 /// The largest number of members of the group.
 const MEMBERS: usize = 4;
-/// The number of random values of a byte with which it is tried whether the selector uses it.
+/// The number of random values that are tried for a byte of the packet, to find out whether the
+/// selector's choice depends on the byte.
 const VALUES: usize = 8;
 
 impl Made {
-    /// Returns a group and the packets of `count` flows that meet it. Returns the reason if there
-    /// is none, as a sentence.
+    /// Returns a group, and the packets of `count` flows that the group forwards. If there are
+    /// none, returns the reason as a sentence.
     pub(in crate::dut) fn groups(&self, wires: Vec<Wire>, count: usize) -> Result<Traffic, String> {
         let trial = self.trial(&wires);
         let mut reason = "The program has no action selector.".to_owned();
@@ -94,30 +96,33 @@ impl Made {
     }
 }
 
-/// Returns weights of 1, 2 and so on if the selector permits their sum, and else equal ones.
+/// Returns the weights of the group's members: 1, 2 and so on if the selector permits their sum,
+/// and otherwise equal ones.
 fn weights(profile: &ActionProfile, members: usize) -> Vec<u32> {
     let different: Vec<u32> = (1..).take(members).collect();
     let fits = profile.max_group_size.is_none_or(|most| different.iter().sum::<u32>() <= most);
     if fits && !profile.weights_disallowed { different } else { vec![1; members] }
 }
 
-/// Members with different ports, and packets of random flows that meet them.
+/// The members of a group, which send packets to different ports, and packets of random flows that
+/// the group forwards.
 struct Distributed {
     members: Vec<(u32, ActionCall)>,
     flows: Vec<Vec<u8>>,
 }
 
-/// A generated entry of a table with an action selector, whose group is replaced.
+/// A generated entry of a table with an action selector. The entry is made to refer to groups that
+/// are tried.
 struct Grouped<'a> {
     trial: &'a Trial<'a>,
     table: TableId,
     selector: ExternId,
-    /// The position of the entry among all generated entries.
+    /// The index of the entry among all generated entries.
     position: usize,
 }
 
 impl Grouped<'_> {
-    /// Returns a switch in which the entry has a group of these members.
+    /// Returns a switch in which the entry refers to a group of these members.
     fn switch(&self, members: &[&ActionCall]) -> Option<Switch> {
         let switch = Switch::new(self.trial.workload.program().clone()).ok()?;
         self.trial.workload.add_members(&switch).ok()?;
@@ -149,7 +154,8 @@ impl Grouped<'_> {
         }
     }
 
-    /// Returns calls of actions with which a packet leaves by different ports, with these ports.
+    /// Returns calls of actions by which a packet leaves the switch through different ports, each
+    /// with its port.
     fn members(&self, packet: &[u8]) -> Vec<(u32, ActionCall)> {
         let mut found: Vec<(u32, ActionCall)> = Vec::new();
         let Some(generated) = self.trial.switch(usize::MAX, None) else { return found };
@@ -179,7 +185,8 @@ impl Grouped<'_> {
         found
     }
 
-    /// Returns members with different ports, and packets of random flows that meet them.
+    /// Returns the members of a group, which send packets to different ports, and packets of random
+    /// flows that the group forwards. Returns the reason instead if there are none.
     fn traffic(&self, profile: &ActionProfile, count: usize) -> Result<Distributed, &'static str> {
         let packets = self.trial.workload.packets();
         let found = packets.iter().map(|packet| (self.members(packet), packet));

@@ -1,5 +1,5 @@
-//! The meters that packets of a program show, found by trial: the reference interpreter processes a
-//! packet while a meter marks all packets green, yellow or red.
+//! Finds packets whose outcome depends on a meter of the program. The reference interpreter
+//! processes each packet while the meter marks all packets green, yellow or red.
 
 mod search;
 
@@ -15,16 +15,17 @@ use pipeline::{Color, MeterConfig, Switch, TableEntry};
 use self::search::{Metered, Shown};
 use super::{Made, Trial, Wire};
 
-/// The largest number of cells of an indirect meter among which the cell of a packet is looked for.
+/// The largest number of cells of an indirect meter that are searched for the cell which a packet
+/// uses.
 const CELLS: u64 = 1 << 16;
-/// The largest number of times that all meters are tried.
+/// The largest number of rounds in which all meters are tried.
 const PASSES: usize = 4;
-/// A rate and a burst that no packet exceeds.
+/// A rate and a burst that are so large that no packet exceeds them.
 const ENDLESS: u64 = 1 << 40;
 
 impl Made {
-    /// Returns the meters that packets show, with a packet for each. Returns the reason if there is
-    /// none, as a sentence.
+    /// Returns the meters on which the outcome of some packet depends, with such a packet for each.
+    /// If there are none, returns the reason as a sentence.
     pub(in crate::dut) fn meters(&self, wires: Vec<Wire>) -> Result<Traffic, String> {
         let mut trial =
             Metered { trial: self.trial(&wires), extra: Vec::new(), reduced: Vec::new() };
@@ -63,7 +64,7 @@ impl Made {
     }
 }
 
-/// A meter of the program.
+/// A meter of the program for which a packet is searched.
 struct Subject<'a> {
     name: &'a str,
     unit: TokenUnit,
@@ -85,8 +86,8 @@ impl<'a> Subject<'a> {
         Ok(Self { name, unit, algorithm })
     }
 
-    /// Returns the configuration with which the meter marks all packets with a colour. A meter with
-    /// two colours has no yellow, so its packets are red instead.
+    /// Returns a configuration by which the meter marks all packets with this colour. A meter with
+    /// two colours has no yellow, so it marks them red instead.
     fn config(&self, colour: Color) -> MeterConfig {
         let [committed, second] = match colour {
             Color::Green => [ENDLESS; 2],
@@ -110,7 +111,8 @@ impl<'a> Subject<'a> {
 }
 
 impl Metered<'_> {
-    /// Returns a packet for each meter of the program, or the reason why there is none.
+    /// Returns, for each meter of the program, a packet whose outcome depends on it, or the reason
+    /// why there is none.
     fn all(&mut self, schema: &Schema) -> Vec<(String, Result<MeteredFlow, &'static str>)> {
         let mut found = Vec::new();
         for meter in schema.meters().iter() {
@@ -139,7 +141,8 @@ impl Metered<'_> {
         }
     }
 
-    /// Returns a packet and the cell of an indirect meter that it meets.
+    /// Returns a packet whose outcome depends on an indirect meter, and the cell of the meter that
+    /// the packet uses.
     fn cell(&mut self, subject: &Subject<'_>, meter_id: u32) -> Result<MeteredFlow, &'static str> {
         const UNSEEN: &str = "no generated packet leaves the switch in another way if its colour is \
             another one";
@@ -169,7 +172,8 @@ impl Metered<'_> {
         Ok(self.flow(subject, Place::Cell { meter_id, index }, shown))
     }
 
-    /// Returns a packet and the entry whose direct meter it meets.
+    /// Returns a packet whose outcome depends on a direct meter, and the entry to which the meter
+    /// belongs.
     fn entry(
         &mut self,
         subject: &Subject<'_>,
@@ -195,7 +199,7 @@ impl Metered<'_> {
     }
 }
 
-/// Configures cells of an indirect meter.
+/// Configures a range of cells of an indirect meter.
 fn configure(switch: &Switch, id: ExternId, cells: Range<u64>, config: MeterConfig) -> Option<()> {
     for index in cells {
         switch.configure_meter(id, index, Some(config), Duration::ZERO).ok()?;

@@ -1,9 +1,10 @@
-//! Packets for the entries of the user, from a program.
+//! Generates packets that match the entries of the user, from the program of the switch.
 //!
-//! The packets of a generated workload are the templates. The reference interpreter shows which bit
-//! of a template decides which bit of the table's key: the bit is flipped, and the key of the lookup
-//! is compared. With that, a packet is made for each entry, and tried: its way out of the switch
-//! must depend on this entry, and on no other one that is measured.
+//! The packets of a generated workload serve as templates. To find which bit of a template
+//! determines which bit of the table's key, the reference interpreter processes the template with
+//! one bit flipped, and the keys of the lookups are compared. From these bits, a packet is made for
+//! each entry and tried: the way in which it leaves the switch must depend on this entry, and on no
+//! other entry that is measured.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,11 +27,12 @@ use crate::failure::Failure;
 /// The largest number of templates that are tried.
 const TEMPLATES: usize = 8;
 
-/// Makes packets and entries for the test of effects from the entries of a file. At most `rules`
-/// entries of a table are used: the one named `table`, or the one with the most entries.
+/// Generates packets for the entries of a file, for the test of effects. At most `rules` entries of
+/// a table are used: the one named `table`, or the one with the most entries.
 ///
 /// # Errors
-/// Returns an error if the file does not fit the program, or packets show none of its entries.
+/// Returns an error if the file does not fit the program, or if no packet depends on any of its
+/// entries.
 pub(in crate::dut) fn effects(
     program: Program,
     wires: Vec<Wire>,
@@ -95,11 +97,12 @@ pub(in crate::dut) fn effects(
     if flows.is_empty() {
         return Err(shown(why));
     }
-    Ok(Traffic { p4info, table: name, wires, beside, flows })
+    Ok(Traffic { p4info, table: name, wires, beside, flows, notes: Vec::new() })
 }
 
-/// Returns the flow of an entry, if packets show it beside those of `others`, whose entries are in
-/// the plane. The error is the reason why the program refuses the entry.
+/// Returns the flow of an entry if its packets depend on this entry and not on the entries of
+/// `others`, which are in the plane. Returns an error, with the reason, if the program refuses the
+/// entry.
 fn flow(
     plane: &mut Plane,
     templates: &[Template],
@@ -144,17 +147,18 @@ fn flow(
     Ok(None)
 }
 
-/// A program on the reference interpreter, with entries as a controller writes them.
-struct Plane<'w> {
+/// The reference interpreter with a program and its entries, which are written as a controller
+/// writes them.
+pub(super) struct Plane<'w> {
     store: Store<Box<dyn DataPlane>>,
     worker: Worker,
     wires: &'w [Wire],
-    /// The port by which packets enter.
+    /// The port at which packets enter.
     port: u32,
 }
 
 impl<'w> Plane<'w> {
-    fn new(
+    pub(super) fn new(
         program: Program,
         schema: &Arc<Schema>,
         wires: &'w [Wire],
@@ -169,7 +173,17 @@ impl<'w> Plane<'w> {
         Ok(Self { store: Store::over(Arc::clone(schema), plane), worker, wires, port })
     }
 
-    fn write(&mut self, operation: Operation, entry: &v1::TableEntry) -> Result<(), String> {
+    /// From now on, makes the plane refuse entries that refer to a missing entry (`@refers_to`).
+    pub(super) fn check_references(&mut self) -> Result<(), String> {
+        self.store.check_references(Nanos(0)).map_err(|error| error.to_string())
+    }
+
+    /// Writes an entry. Returns the reason instead if the program refuses it.
+    pub(super) fn write(
+        &mut self,
+        operation: Operation,
+        entry: &v1::TableEntry,
+    ) -> Result<(), String> {
         let mut entry = entry.clone();
         let kind = match operation {
             Operation::Insert => v1::update::Type::Insert,
@@ -184,7 +198,8 @@ impl<'w> Plane<'w> {
         self.store.write(&update, Nanos(0)).map_err(|error| error.to_string())
     }
 
-    /// Returns what `look` returns while an entry is not there.
+    /// Removes an entry, calls `look`, and restores the entry. Returns the result of `look`, or
+    /// false if the entry cannot be removed or restored.
     fn without(&mut self, entry: &v1::TableEntry, look: impl FnOnce(&mut Self) -> bool) -> bool {
         if self.write(Operation::Delete, entry).is_err() {
             return false;
@@ -193,9 +208,10 @@ impl<'w> Plane<'w> {
         self.write(Operation::Insert, entry).is_ok() && found
     }
 
-    /// Returns how a packet leaves the switch. Returns `None` if it cannot be processed, if it
-    /// leaves more than once, or if its outcome depends on its last bytes, which identify a probe.
-    fn outcome(&mut self, packet: &[u8]) -> Option<Outcome> {
+    /// Returns whether a packet leaves the switch, by which port and with which content. Returns
+    /// `None` if the packet cannot be processed or leaves more than once, or if the outcome depends
+    /// on its last bytes, which identify a probe.
+    pub(super) fn outcome(&mut self, packet: &[u8]) -> Option<Outcome> {
         let mut found = [0x00, 0xa5].map(|byte| self.outcome_with_end(packet, byte)).into_iter();
         match (found.next()?, found.next()?) {
             (one, other) if one == other => one,
@@ -222,8 +238,8 @@ impl<'w> Plane<'w> {
         }
     }
 
-    /// Returns the key with which a packet is looked up in a table; `None` if it is not, or more
-    /// than once.
+    /// Returns the key of the lookup that a packet causes in a table, or `None` if it causes none
+    /// or several.
     fn key(&mut self, table: TableId, packet: &[u8]) -> Option<Vec<Bits>> {
         let mut lookups = Lookups { table, keys: Vec::new() };
         let mut outputs = Vec::new();
@@ -234,7 +250,7 @@ impl<'w> Plane<'w> {
     }
 }
 
-/// The keys of the lookups in one table.
+/// The keys of all lookups in one table.
 struct Lookups {
     table: TableId,
     keys: Vec<Vec<Bits>>,
@@ -254,12 +270,11 @@ impl Trace for Lookups {
     }
 }
 
-/// A packet that is looked up in the table.
+/// A packet that causes a lookup in the table, from which packets for entries are made.
 struct Template {
     packet: Vec<u8>,
     key: Vec<Bits>,
-    /// The bits of the packet that decide one bit of the key each: the position of the key field,
-    /// that of the bit in it, counted from the lowest, and that of the bit in the packet.
+    /// The bits of the packet that each determine one bit of the table's key.
     decides: Vec<Decides>,
 }
 
@@ -290,7 +305,8 @@ impl Template {
         Some(Self { packet, key, decides })
     }
 
-    /// Returns a packet whose key an entry matches; `None` if no bits of the packet decide it.
+    /// Returns a packet that matches an entry, or `None` if the bits of the template do not
+    /// determine enough of the key.
     fn packet_of(&self, table: &Table, entry: &v1::TableEntry) -> Option<Vec<u8>> {
         let mut packet = self.packet.clone();
         for (position, field) in table.match_fields.iter().enumerate() {
@@ -311,7 +327,7 @@ impl Template {
     }
 }
 
-/// Returns a value that a match selects, and the bits of it that must be so.
+/// Returns a value that satisfies a match, and a mask of the bits that must have this value.
 fn condition(given: &FieldMatchType, width: u32) -> Option<(Bits, Bits)> {
     let bits = |bytes: &[u8]| {
         let number = bytes.iter().try_fold(0_u128, |all, byte| {
@@ -340,8 +356,8 @@ fn flip(packet: &mut [u8], place: usize) {
     }
 }
 
-/// Makes the checksum of an IPv4 header without options right, if the packet begins with an Ethernet
-/// header and such a header.
+/// Corrects the checksum of an IPv4 header, if the packet begins with an Ethernet header and an
+/// IPv4 header without options.
 fn repair(packet: &mut [u8]) {
     let Some((ethernet, rest)) = packet.split_first_chunk_mut::<14>() else { return };
     let Some(header) = rest.first_chunk_mut::<20>() else { return };

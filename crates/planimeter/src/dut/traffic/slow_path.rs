@@ -1,9 +1,9 @@
-//! The packets and entries with which `planimeter dut` measures the slow path of a P4Runtime
-//! switch, made from a program.
+//! Generates the packets and entries with which `planimeter dut` measures the slow path of a
+//! P4Runtime switch, from the program of the switch.
 //!
-//! Which packets reach the controller, by which entry they are forwarded then, and with which
-//! metadata a packet of the controller leaves by a port, is found by trial on the reference
-//! interpreter.
+//! The reference interpreter processes packets to find out three things: which packets reach the
+//! controller, which entry then makes the switch forward them, and with which metadata a packet
+//! from the controller leaves by a port.
 
 mod search;
 
@@ -13,25 +13,26 @@ use ir::Program;
 use p4runtime::packet_io::{ByteString, PacketInLayout, PacketOutLayout};
 use p4runtime::proto::v1;
 use pipeline::{EntryAction, TableEntry};
-use throughput::traffic::{Wanted, Workload};
+use throughput::traffic::Wanted;
 
 use self::search::{Arriving, Search};
-use super::{PACKET_SIZE, Trial, ingress};
+use super::{PACKET_SIZE, Trial, ingress, workload};
 use crate::failure::Failure;
 
-/// The number of flows of packets that are tried.
+/// The number of flows whose packets are tried.
 const FLOWS: usize = 32;
 
-/// The table whose entries forward packets, and the port of the controller.
+/// The table whose entries forward packets, and the port that leads to the controller.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
-    /// The name of the table; `None` for the one by whose entries most flows are forwarded.
+    /// The name of the table, or `None` for the table whose entries forward the most flows.
     pub(crate) table: Option<&'a str>,
-    /// The port by which packets go to the controller and come from it.
+    /// The port through which packets go to the controller and come from it.
     pub(crate) cpu_port: u32,
 }
 
-/// Makes packets and entries for a program. What the program does not show is named in the result.
+/// Generates packets and entries for a program. The result names the parts of the test for which
+/// the program yields none.
 pub(crate) fn make(
     program: Program,
     wires: Vec<Wire>,
@@ -41,7 +42,7 @@ pub(crate) fn make(
     let p4info = config.p4info.unwrap_or_default();
     let schema = p4runtime::p4info::Schema::new(p4info.clone()).map_err(Failure::input)?;
     let wanted = Wanted { flows: FLOWS, packet_size: PACKET_SIZE, seed: crate::environment::SEED };
-    let made = ir::with_large_stack(|| Workload::from_program(program, wanted, &mut |_, _| true));
+    let made = ir::with_large_stack(|| workload(program, wanted, place.table));
     let workload = made.map_err(Failure::run)?.map_err(Failure::input)?;
     let trial = Trial { workload: &workload, schema: schema.objects(), wires: &wires };
     let packet_in = PacketInLayout::from_schema(&schema, ByteString::Canonical);
@@ -68,7 +69,8 @@ pub(crate) fn make(
     })
 }
 
-/// Returns the packets that reach the controller. Names what there is not in `lacks`.
+/// Returns the packets that reach the controller. Adds a sentence to `lacks` for each part of the
+/// test that is not possible.
 fn to_controller(search: &Search<'_>, table: Option<&str>, lacks: &mut Vec<String>) -> Arriving {
     if search.packet_in.is_none() {
         lacks.push(
@@ -98,8 +100,8 @@ fn to_controller(search: &Search<'_>, table: Option<&str>, lacks: &mut Vec<Strin
     arriving
 }
 
-/// Returns a packet of the controller that leaves by a port, and its metadata. Names the reason in
-/// `lacks` if there is none.
+/// Returns a packet from the controller that leaves by a port, with its metadata. If there is none,
+/// adds the reason to `lacks`.
 fn from_controller(
     search: &Search<'_>,
     layout: Option<&PacketOutLayout>,
@@ -124,7 +126,7 @@ fn from_controller(
     leaving
 }
 
-/// Entries as messages of P4Runtime.
+/// The entries and the default action that the test needs, as messages of P4Runtime.
 struct Messages {
     beside: Vec<v1::TableEntry>,
     default_entry: Option<v1::TableEntry>,
@@ -132,8 +134,8 @@ struct Messages {
 }
 
 impl Search<'_> {
-    /// Converts what was found to messages of P4Runtime. Returns `None` if an entry has its action
-    /// in an action profile.
+    /// Converts the entries of the packets that were found to messages of P4Runtime. Returns `None`
+    /// if an entry has its action in an action profile.
     fn messages(&self, arriving: &Arriving) -> Option<Messages> {
         let entries = arriving.state.entries.iter();
         let beside = entries.map(|(table, entry)| self.trial.message(*table, entry));

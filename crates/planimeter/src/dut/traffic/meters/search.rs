@@ -1,5 +1,5 @@
-//! The trials of meters on the reference interpreter, and the changes of generated entries with
-//! which the colours of packets show.
+//! Tries packets on the reference interpreter to find one whose outcome depends on its colour. If
+//! there is none, the generated entries are changed until there is one.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use pipeline::{
 
 use super::{Subject, Trial};
 
-/// A change of the arguments of generated entries: that at a position is reduced modulo the size of
-/// an indirect meter, so that it can be the index of a cell.
+/// A change of generated entries. The argument at one position of their actions is reduced modulo
+/// the size of an indirect meter, so that it can be the index of a cell.
 #[derive(Clone, Copy)]
 pub(super) struct Reduced {
     table: TableId,
@@ -32,31 +32,32 @@ impl Reduced {
     }
 }
 
-/// The trials of meters, with the changes of generated entries that make colours show.
+/// The trials of meters, and the changes of generated entries which they need so that the outcomes
+/// of packets depend on colours.
 pub(super) struct Metered<'a> {
     pub(super) trial: Trial<'a>,
-    /// Further entries.
+    /// The entries that were added to the generated ones.
     pub(super) extra: Vec<(TableId, TableEntry)>,
     pub(super) reduced: Vec<Reduced>,
 }
 
-/// A packet whose outcome depends on its colour.
+/// A packet whose outcome depends on its colour, and its outcomes.
 #[derive(PartialEq)]
 pub(super) struct Shown {
     pub(super) packet: Vec<u8>,
     pub(super) outcomes: ByColour,
 }
 
-/// A change of a switch that configures a meter.
+/// A function that configures a meter of a switch.
 pub(super) type Configure<'a> = &'a dyn Fn(&Switch, MeterConfig) -> Option<()>;
 
 impl Metered<'_> {
-    /// Returns the number of changes of the generated entries.
+    /// Returns the number of changes that were made to the generated entries.
     pub(super) fn changes(&self) -> usize {
         self.extra.len() + self.reduced.len()
     }
 
-    /// Returns all entries.
+    /// Returns all entries: the generated ones as changed, and the added ones.
     pub(super) fn entries(&self) -> Vec<(TableId, TableEntry)> {
         let generated = self.trial.workload.entries().map(|(table, entry)| {
             let mut entry = entry.clone();
@@ -77,14 +78,14 @@ impl Metered<'_> {
         Some(switch)
     }
 
-    /// Returns a switch whose meter marks all packets with a colour.
+    /// Returns a switch whose meter marks all packets with this colour.
     fn marking(&self, subject: &Subject<'_>, colour: Color, set: Configure<'_>) -> Option<Switch> {
         let switch = self.switch()?;
         set(&switch, subject.config(colour))?;
         Some(switch)
     }
 
-    /// Returns the first of some packets whose outcome depends on its colour, and its outcomes.
+    /// Returns the first of these packets whose outcome depends on its colour, with its outcomes.
     fn shown(
         &self,
         subject: &Subject<'_>,
@@ -105,16 +106,16 @@ impl Metered<'_> {
         })
     }
 
-    /// Returns whether a packet has these outcomes.
+    /// Returns whether the packet still has the same outcomes with the current entries.
     pub(super) fn has(&self, subject: &Subject<'_>, shown: &Shown, set: Configure<'_>) -> bool {
         self.shown(subject, std::slice::from_ref(&shown.packet), set).as_ref() == Some(shown)
     }
 
     /// Returns the first packet whose outcome depends on its colour.
     ///
-    /// If there is none, adds an entry
-    /// to a table that a red packet looks up in vain. If that does not help either, and the meter
-    /// has a size, changes an argument of generated entries that may be the index of a cell.
+    /// If there is none, adds an entry for a lookup that fails only for a red packet. If that does
+    /// not help either, and the meter has a size, changes an argument of generated entries that may
+    /// be the index of a cell.
     pub(super) fn packet(
         &mut self,
         subject: &Subject<'_>,
@@ -134,7 +135,8 @@ impl Metered<'_> {
         None
     }
 
-    /// Returns a change for each argument of the actions of each table.
+    /// Returns the possible changes of arguments: one for each parameter position of each table's
+    /// actions.
     fn reductions(&self, size: u64) -> Vec<Reduced> {
         let mut found: Vec<Reduced> = Vec::new();
         for (table, entry) in self.trial.workload.entries() {
@@ -165,8 +167,9 @@ impl Metered<'_> {
         None
     }
 
-    /// Returns entries for the keys that a red packet looks up and a green one does not, with each
-    /// action that has no parameters. Tables whose keys are not all exact are left out.
+    /// Returns entries for the keys that a red packet looks up and a green one does not. There is
+    /// one for each action that needs no parameters. Tables whose keys are not all exact are left
+    /// out.
     fn candidates(
         &self,
         subject: &Subject<'_>,

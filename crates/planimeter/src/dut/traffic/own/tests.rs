@@ -1,4 +1,4 @@
-//! Packets for entries of files, with the programs of the repository.
+//! Tests of generating packets for entries of files, with programs of the repository.
 
 use p4lang::preprocess::{MemoryFiles, Options};
 

@@ -1,4 +1,5 @@
-//! The search for packets that take the slow path, by trial on the reference interpreter.
+//! Searches for packets that take the slow path, by processing candidates on the reference
+//! interpreter.
 
 use std::time::Duration;
 
@@ -11,11 +12,11 @@ use pipeline::{ActionCall, EntryAction, Switch, TableEntry};
 
 use super::super::{Entering, Leaving, TAG, Trial};
 
-/// The number of PSA's CPU port, `PSA_PORT_CPU`, by which packets of any PSA program go to the
+/// The number of PSA's CPU port, `PSA_PORT_CPU`, through which packets of any PSA program go to the
 /// controller.
 const PSA_PORT_CPU: u32 = 0xffff_fffd;
 
-/// The entries and the default action that a switch has.
+/// The entries of a switch, and a default action of one of its tables.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) entries: Vec<(TableId, TableEntry)>,
@@ -30,17 +31,18 @@ impl State {
     }
 }
 
-/// The packets that reach the controller.
+/// Packets that reach the controller.
 #[derive(Debug, Default)]
 pub(super) struct Arriving {
-    /// The state of the switch in which they do.
+    /// The entries and the default action with which the packets reach the controller.
     pub(super) state: State,
     pub(super) route: Option<Route>,
     pub(super) table: Option<TableId>,
     pub(super) flows: Vec<Forwarded>,
 }
 
-/// A flow that reaches the controller, until an entry forwards it.
+/// A flow whose packets reach the controller until an entry for the flow is written. Then the
+/// switch forwards them.
 #[derive(Debug)]
 pub(super) struct Forwarded {
     pub(super) packet: Vec<u8>,
@@ -49,7 +51,7 @@ pub(super) struct Forwarded {
     pub(super) egress: u32,
 }
 
-/// The search for packets of a slow path.
+/// A search for packets that take the slow path.
 pub(super) struct Search<'a> {
     pub(super) trial: &'a Trial<'a>,
     pub(super) cpu_port: u32,
@@ -57,9 +59,10 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the packets that reach the controller. Prefers those that an entry then forwards,
-    /// and those for which the least has to be changed in the switch: nothing, the default action
-    /// of a table, or entries. Returns `None` if no packet reaches the controller.
+    /// Returns packets that reach the controller. Prefers packets that the switch forwards once it
+    /// has an entry for them, and packets that need as few changes of the switch as possible: none,
+    /// another default action of a table, or entries. Returns `None` if no packet reaches the
+    /// controller.
     pub(super) fn arriving(&self, table: Option<&str>) -> Option<Arriving> {
         let tables = self.trial.workload.program().tables.iter().enumerate();
         let names = self.trial.workload.entries_by_table();
@@ -96,8 +99,9 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the flows that reach the controller without an entry in a table, while the switch
-    /// has all entries in other tables and a default action. They have none if no packet does.
+    /// Finds packets that reach the controller because a table has no entry for them. The switch
+    /// has all entries of the other tables and, optionally, another default action. The result has
+    /// no flows if no packet reaches the controller.
     fn without_entry(&self, table: TableId, default: Option<(TableId, ActionCall)>) -> Arriving {
         let state = State { default, ..self.beside(table) };
         let nothing = Arriving::default();
@@ -118,8 +122,8 @@ impl Search<'_> {
         Arriving { route: Some(self.route(first)), table: Some(table), state, flows }
     }
 
-    /// Returns the flows that reach the controller by an entry of a table, and are forwarded when
-    /// that has its own action. The entry of one more flow stays in the switch.
+    /// Finds packets that reach the controller by an entry of a table, and are forwarded once that
+    /// entry has its own action. The entry of one further flow stays in the switch.
     fn with_entry(&self, table: TableId) -> Arriving {
         let mut state = self.beside(table);
         let calls = self.calls(table, "defaultonly");
@@ -147,8 +151,9 @@ impl Search<'_> {
         Arriving { route: Some(self.route(&packet)), table: Some(table), state, flows }
     }
 
-    /// Returns a packet of the controller that leaves by a port, and its metadata. Fields are tried
-    /// for the port that have its width and, with them, others that are one.
+    /// Returns a packet from the controller that leaves by a port, with its metadata. Each metadata
+    /// field that is wide enough is tried as the number of the port, alone and with one other field
+    /// set to one.
     pub(super) fn leaving(
         &self,
         layout: &PacketOutLayout,
@@ -195,7 +200,8 @@ impl Search<'_> {
         })
     }
 
-    /// Returns no default action, and then those that may send packets to the controller.
+    /// Returns the default actions to try: none, and then each that may send packets to the
+    /// controller.
     fn defaults(&self) -> Vec<Option<(TableId, ActionCall)>> {
         let tables = self.trial.workload.program().tables.iter().enumerate();
         let open = tables
@@ -207,8 +213,9 @@ impl Search<'_> {
         std::iter::once(None).chain(changed).collect()
     }
 
-    /// Returns calls of the actions of a table, except of those with an annotation. Of the
-    /// parameters of an action, one is the port of the controller, and the others are zero.
+    /// Returns calls of the actions of a table, except those with the annotation `excluded`. For
+    /// each parameter of an action, there is a call in which this parameter is the port of the
+    /// controller, and the others are zero.
     fn calls(&self, table: TableId, excluded: &str) -> Vec<ActionCall> {
         let program = self.trial.workload.program();
         let Some(table) = program.tables.get(table.index()) else { return Vec::new() };
@@ -237,7 +244,7 @@ impl Search<'_> {
         self.trial.workload.entries().map(|(table, entry)| (table, entry.clone()))
     }
 
-    /// Returns the state with all entries except those of a table.
+    /// Returns a state with all entries except those of one table.
     fn beside(&self, table: TableId) -> State {
         let entries = self.entries().filter(|(of, _)| *of != table).collect();
         State { entries, default: None }
@@ -247,7 +254,8 @@ impl Search<'_> {
         Route { port: self.trial.workload.port(), packet: packet.to_vec() }
     }
 
-    /// Returns a switch in a state; `None` if it refuses an entry or the default action.
+    /// Returns a switch with the entries and the default action of a state, or `None` if it refuses
+    /// one of them.
     fn switch(&self, state: &State) -> Option<Switch> {
         let switch = Switch::new(self.trial.workload.program().clone()).ok()?;
         for (table, entry) in &state.entries {
@@ -259,8 +267,8 @@ impl Search<'_> {
         Some(switch)
     }
 
-    /// Returns whether a packet reaches the controller behind a header of packet-ins. The header
-    /// names the port by which the packet came, or the packet behind it is unchanged.
+    /// Returns whether a packet reaches the controller as a packet-in: the header in front of it
+    /// names the port at which it arrived, or the packet after the header is unchanged.
     fn is_to_controller(&self, switch: &Switch, packet: &[u8]) -> bool {
         let ingress = self.trial.workload.port();
         let left = self.trial.leaving(switch, Entering { port: ingress, packet });
@@ -276,7 +284,8 @@ impl Search<'_> {
         })
     }
 
-    /// Returns the port by which a packet leaves the switch, if this machine is connected to it.
+    /// Returns the port by which a packet leaves the switch, or `None` if this machine is not
+    /// connected to that port.
     fn left(&self, switch: &Switch, packet: &[u8]) -> Option<u32> {
         let entering = Entering { port: self.trial.workload.port(), packet };
         let left = self.trial.leaving(switch, entering)?;

@@ -1,4 +1,4 @@
-//! What is found of the slow path of programs, by trial on the interpreter.
+//! Tests of finding packets that take the slow path of a program.
 
 use p4lang::preprocess::{MemoryFiles, Options};
 
