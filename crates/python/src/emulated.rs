@@ -3,6 +3,10 @@
 //! A thread receives the messages of the controller. Packets of the test enter on the thread of
 //! the caller. Both lock the switch, and times are those of one clock, so that the time between a
 //! packet and its answer is that which the switch saw.
+//!
+//! Both also write to the controller, which may stop reading. They write what the connection takes
+//! within [`WRITE_TIME`]. A third thread writes the rest later, without the lock, so that neither
+//! the test nor the messages of the controller wait for it.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -28,6 +32,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TABLE_SIZE: u32 = 65_536;
 /// The number of packets that are kept until the test takes them.
 const MOST_PACKETS: usize = 65_536;
+/// The time for which a write waits for a controller that does not read.
+const WRITE_TIME: Duration = Duration::from_millis(1);
+/// The number of bytes that wait for a controller before the session ends.
+const MOST_WAITING: usize = 16 << 20;
+/// The number of bytes that one write of waiting bytes has at most.
+const CHUNK: usize = 1 << 16;
 
 /// A packet that left by a port because of a packet-out: the time since the connection in seconds,
 /// the port, and its bytes.
@@ -52,7 +62,10 @@ struct Shared {
 
 struct State {
     switch: openflow_switch::OpenFlowSwitch,
+    /// The connection to the controller, whose writes end after [`WRITE_TIME`].
     socket: TcpStream,
+    /// The bytes that the connection has not taken yet, in the order in which they were sent.
+    waiting: VecDeque<u8>,
     /// The packets that packet-outs sent, with their times, until the test takes them.
     sent: VecDeque<(Duration, openflow_switch::Left)>,
     /// The reason why the session ended, if it has.
@@ -70,7 +83,7 @@ impl Shared {
 
     /// Receives messages until the connection ends.
     fn serve(&self, mut socket: TcpStream) {
-        let (mut framer, mut chunk) = (Framer::new(), vec![0; 1 << 16]);
+        let (mut framer, mut chunk) = (Framer::new(), vec![0; CHUNK]);
         let reason = loop {
             let count = match socket.read(&mut chunk) {
                 Ok(0) => break "the controller closed the connection".to_owned(),
@@ -91,7 +104,33 @@ impl Shared {
                 break reason;
             }
         };
-        self.state().ended = Some(reason);
+        self.state().end(reason);
+        self.changed.notify_all();
+    }
+
+    /// Writes the bytes that wait for the controller, until the session ends.
+    fn write_waiting(&self, mut socket: TcpStream) {
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let mut state = self.state();
+        while state.ended.is_none() {
+            if state.waiting.is_empty() {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            chunk.clear();
+            let (front, _) = state.waiting.as_slices();
+            chunk.extend_from_slice(front.get(..CHUNK).unwrap_or(front));
+            drop(state);
+            // Other threads write nothing meanwhile, because bytes still wait.
+            let outcome = taken(socket.write(&chunk));
+            state = self.state();
+            match outcome {
+                Ok(count) if state.ended.is_none() => drop(state.waiting.drain(..count)),
+                Ok(_) => {}
+                Err(error) => state.end(error.to_string()),
+            }
+        }
+        drop(state);
         self.changed.notify_all();
     }
 
@@ -153,7 +192,38 @@ impl State {
             }
         }
         self.switch.tick(shared.now(), &mut out).map_err(|error| error.to_string())?;
-        self.socket.write_all(&out).map_err(|error| error.to_string())
+        self.send(&out)
+    }
+
+    /// Sends bytes to the controller, unless the session has ended. Those that the connection does
+    /// not take now wait. Too many of them are an error, after which the session must end.
+    fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        let mut rest = bytes;
+        while self.waiting.is_empty() && !rest.is_empty() {
+            match taken(self.socket.write(rest)).map_err(|error| error.to_string())? {
+                0 => break,
+                count => rest = rest.get(count..).unwrap_or_default(),
+            }
+        }
+        if self.waiting.len() + rest.len() > MOST_WAITING {
+            let most = MOST_WAITING >> 20;
+            return Err(format!("the controller does not read: more than {most} MiB wait for it"));
+        }
+        self.waiting.extend(rest);
+        Ok(())
+    }
+
+    /// Ends the session for a reason, unless it has ended already.
+    fn end(&mut self, reason: String) {
+        if self.ended.is_none() {
+            self.ended = Some(reason);
+            self.waiting = VecDeque::new();
+            // The thread that receives then ends as well. The controller may have disconnected.
+            let _ = self.socket.shutdown(Shutdown::Both);
+        }
     }
 
     /// Keeps the packets that a packet-out sent, the newest if there are too many.
@@ -199,24 +269,24 @@ impl OpenFlowSwitch {
             Fault::new(Kind::Unreachable, format!("the controller cannot be reached: {error}"))
                 .at(controller)
         };
-        let (mut socket, reader) = py.detach(|| connect(controller)).map_err(&unreachable)?;
+        let (socket, reader) = py.detach(|| connect(controller)).map_err(&unreachable)?;
+        let writer = socket.try_clone().map_err(&unreachable)?;
         let mut out = Vec::new();
         switch.opened(0, &mut out);
-        socket.write_all(&out).map_err(&unreachable)?;
-        let state = State { switch, socket, sent: VecDeque::new(), ended: None };
+        let (waiting, sent) = (VecDeque::new(), VecDeque::new());
+        let mut state = State { switch, socket, waiting, sent, ended: None };
+        state.send(&out).map_err(|reason| unreachable(std::io::Error::other(reason)))?;
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             changed: Condvar::new(),
             began: Instant::now(),
         });
-        let serving = Arc::clone(&shared);
-        std::thread::Builder::new()
-            .name("planimeter-switch".to_owned())
-            .spawn(move || serving.serve(reader))
-            .map_err(|error| {
-                Fault::new(Kind::System, format!("no thread can be started: {error}"))
-            })?;
-        Ok(Self { shared })
+        // The threads end with the session, which ends when this value is dropped.
+        let this = Self { shared };
+        let (serving, writing) = (Arc::clone(&this.shared), Arc::clone(&this.shared));
+        start("planimeter-switch", move || serving.serve(reader))?;
+        start("planimeter-write", move || writing.write_waiting(writer))?;
+        Ok(this)
     }
 
     /// Waits until the handshake is complete. Returns whether it is within the time.
@@ -249,8 +319,11 @@ impl OpenFlowSwitch {
             let (now, mut out) = (self.shared.now(), Vec::new());
             let fate = state.switch.packet(Arriving::aside(port, packet), now, &mut out);
             let left = state.switch.take_left();
-            // The thread that receives reports a connection that has ended.
-            let _ = state.socket.write_all(&out);
+            if let Err(reason) = state.send(&out) {
+                state.end(reason);
+            }
+            drop(state);
+            self.shared.changed.notify_all();
             (now, fate, left)
         });
         let fate = match fate {
@@ -283,8 +356,33 @@ impl Drop for OpenFlowSwitch {
     }
 }
 
-/// Connects to a controller. Returns the socket for messages to it, and that for messages from it,
-/// whose reads end after a while.
+/// Returns the number of bytes that a write has taken, which is zero if the controller does not
+/// read.
+fn taken(written: std::io::Result<usize>) -> std::io::Result<usize> {
+    match written {
+        Ok(0) => Err(ErrorKind::WriteZero.into()),
+        Err(error)
+            if matches!(
+                error.kind(),
+                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+            ) =>
+        {
+            Ok(0)
+        }
+        other => other,
+    }
+}
+
+/// Starts a thread.
+fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
+    let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned
+        .map(drop)
+        .map_err(|error| Fault::new(Kind::System, format!("no thread can be started: {error}")))
+}
+
+/// Connects to a controller. Returns the socket for messages to it, whose writes end after
+/// [`WRITE_TIME`], and that for messages from it, whose reads end after a while.
 fn connect(controller: &str) -> std::io::Result<(TcpStream, TcpStream)> {
     let addresses: Vec<SocketAddr> = controller.to_socket_addrs()?.collect();
     let none = std::io::Error::new(ErrorKind::NotFound, "the name has no address");
@@ -297,6 +395,7 @@ fn connect(controller: &str) -> std::io::Result<(TcpStream, TcpStream)> {
     }
     let socket = outcome?;
     socket.set_nodelay(true)?;
+    socket.set_write_timeout(Some(WRITE_TIME))?;
     let reader = socket.try_clone()?;
     reader.set_read_timeout(Some(BETWEEN_LOOKS))?;
     Ok((socket, reader))

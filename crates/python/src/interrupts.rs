@@ -3,7 +3,8 @@
 //! Python handles signals on its main thread, between two of its instructions. Native code that
 //! runs for long must therefore look for them itself. Operations on curves stay on the thread of
 //! the caller ([`brief`]), since most take microseconds; they look for signals through
-//! [`calculus::Stop`]. Analyses use threads of their own, and the caller waits for them ([`long`]).
+//! [`calculus::Stop`]. Batches of packets look themselves ([`watched`]). Analyses use threads of
+//! their own, and the caller waits for them ([`long`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,7 +24,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Looks for signals while work runs on the thread of the caller.
-struct Signals {
+pub(crate) struct Signals {
     next_look: Mutex<Instant>,
     /// The exception that a signal handler raised, such as `KeyboardInterrupt`.
     raised: Mutex<Option<PyErr>>,
@@ -40,7 +41,7 @@ impl Signals {
     }
 
     /// Returns whether it is time to look, and if so, sets the time of the next look.
-    fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         let mut next = self.next_look.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let is_due = now >= *next;
@@ -48,6 +49,15 @@ impl Signals {
             *next = now + BETWEEN_LOOKS;
         }
         is_due
+    }
+
+    /// Runs the handlers of signals that have arrived, which may call the package. Returns whether
+    /// one of them has raised an exception.
+    pub(crate) fn look(&self) -> bool {
+        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        self.is_stopped.store(true, Ordering::Relaxed);
+        true
     }
 
     fn take_raised(&self) -> Option<PyErr> {
@@ -60,13 +70,7 @@ impl Stop for Signals {
         if self.is_stopped.load(Ordering::Relaxed) {
             return true;
         }
-        if !self.is_due() {
-            return false;
-        }
-        let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
-        *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-        self.is_stopped.store(true, Ordering::Relaxed);
-        true
+        self.is_due() && self.look()
     }
 }
 
@@ -80,6 +84,24 @@ pub(crate) fn brief<R: Send>(py: Python<'_>, work: impl FnOnce() -> R + Send) ->
     let signals = Arc::new(Signals::new());
     let interrupt = Interrupt::from(Arc::clone(&signals) as Arc<dyn Stop>);
     let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| interrupt.watched_by(work))));
+    match signals.take_raised() {
+        Some(error) => Err(error),
+        None => outcome.map_err(|panic| internal(&*panic)),
+    }
+}
+
+/// Runs work without the GIL, on the thread of the caller. The work must look for signals itself
+/// when they are due, and end soon after a look has returned true.
+///
+/// # Errors
+///
+/// Returns the exception of the signal handler, or an `InternalError` if the work panicked.
+pub(crate) fn watched<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Signals) -> R + Send,
+) -> PyResult<R> {
+    let signals = Signals::new();
+    let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(|| work(&signals))));
     match signals.take_raised() {
         Some(error) => Err(error),
         None => outcome.map_err(|panic| internal(&*panic)),

@@ -26,6 +26,7 @@ use traces::{Contents, Effects, Format};
 use self::remote::{Attachment, Remote};
 use self::values::entity_fault;
 use crate::errors::{Fault, Kind};
+use crate::interrupts::{Signals, watched};
 use crate::packets::{Arrays, Copied, Packed, bytes};
 use crate::program::Program;
 
@@ -163,7 +164,8 @@ impl Switch {
     ) -> PyResult<BatchLeft<'py>> {
         let packets = packets.iter().map(|packet| bytes(&packet)).collect::<PyResult<Vec<_>>>()?;
         let packets: Vec<&[u8]> = packets.iter().map(|packet| packet.as_bytes()).collect();
-        let (packed, errors) = py.detach(|| self.batch(&packets, port, ports.as_deref()))?;
+        let work = |signals: &Signals| self.batch(&packets, port, ports.as_deref(), signals);
+        let (packed, errors) = watched(py, work)??;
         Ok((packed.into_arrays(py), errors))
     }
 
@@ -179,8 +181,9 @@ impl Switch {
         let copied = Copied::new(&data, &offsets);
         let ports = ports.map(|ports| ports.as_array().to_vec());
         drop((data, offsets));
-        let (packed, errors) =
-            py.detach(|| self.batch(&copied.packets()?, port, ports.as_deref()))?;
+        let work =
+            |signals: &Signals| self.batch(&copied.packets()?, port, ports.as_deref(), signals);
+        let (packed, errors) = watched(py, work)??;
         Ok((packed.into_arrays(py), errors))
     }
 
@@ -275,11 +278,14 @@ impl Switch {
 }
 
 impl Switch {
+    /// Processes packets, all at the present time, unless a handler of a signal raises an exception
+    /// meanwhile. The rest of them is then left out.
     fn batch(
         &self,
         packets: &[&[u8]],
         port: u32,
         ports: Option<&[u32]>,
+        signals: &Signals,
     ) -> Result<(Packed, Vec<(usize, String)>), Fault> {
         if let Some(ports) = ports
             && ports.len() != packets.len()
@@ -292,9 +298,24 @@ impl Switch {
             packets.iter().enumerate().map(|(at, packet)| (of(at), *packet)).collect();
         let bytes = packets.iter().map(|packet| packet.len()).sum();
         let mut packed = Packed::with_capacity(packets.len(), bytes);
-        let mut leave = |source, port, packet: &[u8]| packed.push(source, port, packet);
-        let errors = self.in_process()?.process_batch(&arriving, &mut leave);
-        let errors = errors.into_iter().map(|(at, error)| (at, error.to_string())).collect();
+        let switch = self.in_process()?;
+        let now = switch.now();
+        let mut done: usize = 0;
+        let mut errors: Vec<(usize, String)> = Vec::new();
+        while let Some(rest) = arriving.get(done..).filter(|rest| !rest.is_empty()) {
+            let mut leave = |source: usize, port: u32, packet: &[u8]| {
+                packed.push(done + source, port, packet);
+            };
+            // Handlers run between the calls, because they may use the switch.
+            let processed =
+                switch.process_batch_until(now, rest, &mut leave, &mut || signals.is_due());
+            let failed = processed.errors.into_iter();
+            errors.extend(failed.map(|(at, error)| (done + at, error.to_string())));
+            done += processed.count;
+            if done < arriving.len() && signals.look() {
+                break;
+            }
+        }
         Ok((packed, errors))
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -188,3 +190,68 @@ def test_an_openflow_controller_that_is_not_there_is_an_error(emulated_switches:
         emulated_switches(openflow="127.0.0.1:1", version="1.5")
     with pytest.raises(TypeError):
         emulated_switches()
+
+
+@pytest.fixture
+def stalled() -> Iterator[tuple[socket.socket, str]]:
+    """A controller that accepts connections into small buffers, and its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        yield listening, f"127.0.0.1:{listening.getsockname()[1]}"
+
+
+def large(number: int) -> bytes:
+    """Return an Ethernet frame of 60 kB, so that a few hundred exceed all buffers."""
+    return bytes.fromhex("02000000000202000000000188b5") + number.to_bytes(4, "big") + bytes(60_000)
+
+
+def packet_ins(stream: bytes) -> list[bytes]:
+    """Return the packets of the packet-ins in messages of OpenFlow 1.0 (sections 5.1 and 5.4.1)."""
+    at, found = 0, []
+    while at < len(stream):
+        length = int.from_bytes(stream[at + 2 : at + 4], "big")
+        if stream[at + 1] == 10:
+            found.append(stream[at + 18 : at + length])
+        at += length
+    assert at == len(stream)
+    return found
+
+
+def test_packets_do_not_wait_for_a_controller_that_stops_reading(
+    emulated_switches: Emulated, stalled: tuple[socket.socket, str]
+) -> None:
+    listening, address = stalled
+    [switch] = emulated_switches(openflow=address, version="1.0")
+    connection, _ = listening.accept()
+    packets = [large(number) for number in range(200)]
+    is_done = threading.Event()
+
+    def send() -> None:
+        for packet in packets:
+            switch.packet_in(packet, port=1)
+        is_done.set()
+
+    with connection:
+        threading.Thread(target=send, daemon=True).start()
+        assert is_done.wait(LONG_S), "a packet waits for the controller"
+        # The controller reads again, and receives all of them in order.
+        connection.settimeout(LONG_S)
+        received = bytearray()
+        while not received.endswith(packets[-1]):
+            chunk = connection.recv(1 << 16)
+            assert chunk, "the switch has disconnected"
+            received += chunk
+    assert packet_ins(bytes(received)) == packets
+
+
+def test_a_session_ends_when_too_much_waits_for_the_controller(
+    emulated_switches: Emulated, stalled: tuple[socket.socket, str]
+) -> None:
+    listening, address = stalled
+    [switch] = emulated_switches(openflow=address, version="1.0")
+    connection, _ = listening.accept()
+    with connection:
+        for number in range(500):
+            switch.packet_in(large(number), port=1)
+        with pytest.raises(UnreachableError, match="the controller does not read"):
+            switch.expect_packet_out(LONG_S)

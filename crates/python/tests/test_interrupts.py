@@ -7,10 +7,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from planimeter import Packets
 from planimeter.calculus import Curve, Network
+from planimeter.errors import InputError
+from routing import ipv4, router
 
 # The claim of the documents: a call ends within this time after Ctrl-C.
 WITHIN_S = 0.2
@@ -42,12 +47,57 @@ def mesh() -> Network:
 
 NETWORK = mesh()
 
+
+def jagged() -> Network:
+    """A network whose arrival curves have thousands of pieces, so that each operation is long."""
+    corners = [(k, 90 + (37 * k) % 83 + 84 * k) for k in range(1, 3000)]
+    arrival = Curve.from_points([(0, 0), (0, 90), *corners], rate=90)
+    network = Network()
+    for i in range(6):
+        network.server(f"s{i}", Curve.rate_latency(100_000, 3))
+    for i in range(200):
+        network.flow(f"f{i}", [f"s{j}" for j in range(i % 3, 4 + i % 3)], arrival)
+    return network
+
+
+JAGGED_NETWORK = jagged()
+
+# The interpreter takes seconds for so many packets.
+INTERPRETER = router("interpreter")
+PACKETS = [ipv4("10.1.2.3")] * 200_000
+PACKET_ARRAYS = Packets(PACKETS)
+
+# The analyses, each with a network that it takes long for.
+ANALYSES: dict[str, Network] = {
+    "best": NETWORK,
+    "quick": JAGGED_NETWORK,
+    "tfa": JAGGED_NETWORK,
+    "tfa++": JAGGED_NETWORK,
+    "sfa": JAGGED_NETWORK,
+    "pmoo": JAGGED_NETWORK,
+    "tma": JAGGED_NETWORK,
+    "ludb": NETWORK,
+    "plp": NETWORK,
+    "elp": NETWORK,
+    "ulp": NETWORK,
+}
+
 LONG_CALLS: dict[str, Callable[[], object]] = {
     "closure": long_closure,
-    "best": lambda: NETWORK.bounds("best"),
-    "sfa": lambda: NETWORK.bounds("sfa", arrival_bounds=["segregated-tm"]),
-    "plp": lambda: NETWORK.bounds("plp"),
+    "sfa with segregated-tm": lambda: NETWORK.bounds("sfa", arrival_bounds=["segregated-tm"]),
+    "servers": lambda: JAGGED_NETWORK.server_bounds("tfa"),
+    "packets in a list": lambda: INTERPRETER.send_batch(PACKETS, port=1),
+    "packets in arrays": lambda: INTERPRETER.send_batch(PACKET_ARRAYS, port=1),
+    **{name: partial(network.bounds, name) for name, network in ANALYSES.items()},  # type: ignore[arg-type]
 }
+
+
+def test_each_analysis_is_interrupted() -> None:
+    """The formula for sink trees takes no time that could be interrupted."""
+    with pytest.raises(InputError) as caught:
+        NETWORK.bounds("unknown")  # type: ignore[arg-type]
+    remedy = str(caught.value.remedy)
+    assert {*ANALYSES, "sink-tree"} == set(remedy.removeprefix("write one of ").split(", "))
 
 
 def interrupted_after(call: Callable[[], object]) -> float:
@@ -59,7 +109,7 @@ def interrupted_after(call: Callable[[], object]) -> float:
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
-    timer = threading.Timer(0.3, interrupt)
+    timer = threading.Timer(0.15, interrupt)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -73,11 +123,32 @@ def interrupted_after(call: Callable[[], object]) -> float:
         timer.cancel()
 
 
+def worked_in_the_background() -> float:
+    """Waits until interrupted calls have ended, and returns their processor time, in seconds."""
+
+    def is_working() -> bool:
+        names = []
+        for task in Path("/proc/self/task").iterdir():
+            try:
+                names.append((task / "comm").read_text().strip())
+            except OSError:
+                # The thread has ended meanwhile.
+                continue
+        return "planimeter" in names
+
+    began, ends = time.process_time(), time.monotonic() + 20
+    while is_working():
+        assert time.monotonic() < ends, "an interrupted call goes on"
+        time.sleep(0.005)
+    return time.process_time() - began
+
+
 @pytest.mark.parametrize("name", LONG_CALLS)
 def test_a_long_call_ends_soon_after_ctrl_c(name: str) -> None:
     took = []
     for _ in range(ATTEMPTS):
         took.append(interrupted_after(LONG_CALLS[name]))
+        assert worked_in_the_background() < 1
         if took[-1] < WITHIN_S:
             return
     pytest.fail(f"{name} ended {', '.join(f'{t:.3f}' for t in took)} s after Ctrl-C")
@@ -127,6 +198,24 @@ def test_a_handler_may_compute_with_curves() -> None:
         with pytest.raises(InterruptedError):
             long_closure()
         assert found == [2]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_handler_may_use_the_switch_that_processes_a_batch() -> None:
+    """The handler runs between two bursts of packets, while the switch is not locked."""
+    found: list[object] = []
+
+    def handler(number: int, frame: object) -> None:
+        found.append(INTERPRETER.send(ipv4("10.1.2.3"), port=1))
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+        with pytest.raises(InterruptedError):
+            INTERPRETER.send_batch(PACKETS, port=1)
+        assert found == [INTERPRETER.send(ipv4("10.1.2.3"), port=1)]
     finally:
         signal.signal(signal.SIGUSR1, before)
 

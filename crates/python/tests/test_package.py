@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.metadata
 import json
 import os
@@ -28,6 +29,24 @@ def command(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
 def test_the_package_and_its_command_have_one_version() -> None:
     version = importlib.metadata.version("planimeter")
     assert command("--version").stdout.startswith(f"planimeter {version}")
+
+
+def test_the_package_has_its_licence_and_links_that_work_elsewhere() -> None:
+    distribution = importlib.metadata.distribution("planimeter")
+    [licence] = [one for one in distribution.files or [] if one.name == "LICENSE"]
+    assert licence.read_text() == (ROOT / "LICENSE").read_text(encoding="utf-8")
+    assert distribution.metadata["License-Expression"] == "Apache-2.0"
+    text = distribution.read_text("METADATA") or ""
+    assert "Project-URL: Documentation" in text and "](../" not in text
+
+
+def test_the_sources_are_written_in_python_3_9() -> None:
+    folder = Path(planimeter.__file__).parent
+    sources = list(folder.glob("*.py*"))
+    assert len(sources) > 20
+    for path in sources:
+        if path.suffix in (".py", ".pyi"):
+            ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 9))
 
 
 def test_importing_the_package_loads_nothing_large() -> None:

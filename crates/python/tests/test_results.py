@@ -266,3 +266,26 @@ def test_a_condition_may_have_to_hold_on_the_whole_interval(tmp_path: Path) -> N
         result.check("rate > 1M", whole_interval=True)
     partial = {**bench({16: [1e6, 3e6]}), "completion": "partial"}
     assert not planimeter.load(run(tmp_path / "partial", partial)).passes("rate > 1")
+
+
+def printed(folder: Path, *words: str) -> Result:
+    """Returns what a verb prints as JSON, as `planimeter.load` reads it."""
+    call = [sys.executable, "-m", "planimeter", *words, "--json"]
+    root = EXAMPLES.parents[1]
+    text = subprocess.run(call, capture_output=True, text=True, check=True, cwd=root).stdout
+    (folder / "result.json").write_text(text)
+    return planimeter.load(folder)
+
+
+def test_what_verbs_print_is_loaded(tmp_path: Path) -> None:
+    compiled = printed(tmp_path, "compile", "programs/router.p4", "--explain")
+    program = compiled.at(section="program")
+    assert (program["tables"].value, program["actions"].value) == (3, 7)
+    assert compiled.at(section="paths", path="1")["number-of-parts"].value > 1
+    raced = printed(tmp_path, "tables", "--lost-updates", "20k", "--storage", "inline")
+    assert raced.at(lock="on")["lost"].value == 0
+    assert raced.at(lock="off")["updates"].value == 20_000
+    question = ("--predict", "--key-bits", "32", "--parameter-bytes", "9", "--size", "1M")
+    predicted = printed(tmp_path, "tables", *question, "--cache", "15M")
+    memory = predicted.at(storage="inline")["memory"]
+    assert memory.unit == "bytes" and memory.value > 1e6

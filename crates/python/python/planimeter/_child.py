@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from typing import IO, NamedTuple, Optional, Union
 
@@ -59,7 +60,8 @@ class _Child:
                 pass_fds=(life_reader, writer),
                 env={**os.environ, CHILD: f"{life_reader},{writer}"},
                 # Ctrl-C reaches this process alone, which passes it on once. A second one would end
-                # the child before it has left its result.
+                # the child before it has left its result. The child also leads a process group, by
+                # which signals reach the processes that it starts.
                 start_new_session=True,
                 text=True,
                 errors="replace",
@@ -135,29 +137,47 @@ class _Child:
             shown.show(last)
 
     def interrupt(self) -> None:
-        """Interrupts the process as Ctrl-C does. It may end after this call, with its result."""
-        self._signal(signal.SIGINT)
-        try:
-            self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            pass
+        """Interrupts the process, which may end after this call, with its result."""
+        if self._process.returncode is not None:
+            os.close(self._life)
+            return
+        self._signal(signal.SIGINT, to_group=False)
+        self._has_ended(_GRACE_S)
         # Not a daemon: the interpreter waits at its end, so that the result is left.
         threading.Thread(target=self._end).start()
 
     def _end(self) -> None:
-        for number in (None, signal.SIGINT, signal.SIGKILL):
-            if number is not None:
-                self._signal(number)
-            try:
-                self._process.wait(_PATIENCE_S)
-                break
-            except subprocess.TimeoutExpired:
-                continue
+        """Waits for the end of an interrupted process, and ends what it has left behind."""
+        if not self._has_ended(_PATIENCE_S):
+            # It may wait for a process of its own.
+            self._signal(signal.SIGINT, to_group=True)
+            self._has_ended(_PATIENCE_S)
+        self._signal(signal.SIGKILL, to_group=True)
+        self._process.wait()
         os.close(self._life)
 
-    def _signal(self, number: int) -> None:
+    def _has_ended(self, time_s: float) -> bool:
+        """Returns whether the process ends within a time.
+
+        The process is not reaped, so that the number of its group remains its own.
+        """
+        end = time.monotonic() + time_s
+        while True:
+            try:
+                options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+                if os.waitid(os.P_PID, self._process.pid, options) is not None:
+                    return True
+            except ChildProcessError:
+                # The program ignores SIGCHLD, and the system reaps its children.
+                return True
+            if time.monotonic() >= end:
+                return False
+            time.sleep(_LOOK_S / 10)
+
+    def _signal(self, number: int, *, to_group: bool) -> None:
+        send = os.killpg if to_group else os.kill
         try:
-            self._process.send_signal(number)
+            send(self._process.pid, number)
         except ProcessLookupError:
             pass
 
@@ -166,7 +186,8 @@ def run(words: Sequence[str], shown: Drawn) -> Ended:
     """Runs a verb of the command in a child process.
 
     If a signal handler or the progress function raises an exception, the child is interrupted, and
-    the exception is raised within 0.2 s; the child then leaves the result that it has.
+    the exception is raised within 0.2 s; the child then leaves the result that it has. Processes of
+    its own end with it.
     """
     child = _Child(words)
     try:

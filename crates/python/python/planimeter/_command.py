@@ -14,10 +14,13 @@ import signal
 import sys
 import sysconfig
 import threading
+import time
 from typing import NoReturn, Optional
 
 #: The variable with the file descriptors of a child process.
 CHILD = "PLANIMETER_CHILD"
+#: The time after which a child whose parent has ended is ended for good, in seconds.
+_PATIENCE_S = 5.0
 
 
 def _script() -> str:
@@ -45,6 +48,10 @@ def _end_with_parent(life: int) -> None:
     # Nothing is ever written to the pipe, so reading returns when the parent has ended.
     os.read(life, 1)
     os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(_PATIENCE_S)
+    # The parent has made this process the leader of a group, which has its children.
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpgrp(), signal.SIGKILL)
 
 
 def main() -> NoReturn:
